@@ -67,7 +67,7 @@ def _where_asked(facts: Facts) -> set[tuple[int, int]]:
     """The places of each `x.cuda()` below a question for CUDA."""
     found = set()
     for call in facts.calls_of("cuda"):
-        around = [up.test for up in facts.scopes.ancestors(call) if isinstance(up, ast.If | ast.IfExp)]
+        around = [up.test for up in facts.scopes.ancestors(call) if isinstance(up, (ast.If, ast.IfExp))]
         if any(asks_machine(facts, test) for test in around):
             found.add((facts.text.key(call)[0], facts.text.key(call)[1] + 1))
     return found

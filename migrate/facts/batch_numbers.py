@@ -72,7 +72,7 @@ def by_their_number(run: Run, call: ast.Call, place: int) -> bool:
     for n in [n for n in nodes if isinstance(n, ast.Name)]:
         home = run.facts.scopes.scope_of(n).lookup(n.id)
         nodes = [*nodes, *(x for v in (run.facts.devices.assigned(n.id, home) or () if home else ()) for x in walk(v))]
-    return any(run.value(n).counts for n in nodes if isinstance(n, ast.Call | ast.Subscript))
+    return any(run.value(n).counts for n in nodes if isinstance(n, (ast.Call, ast.Subscript)))
 
 
 def _are_all(call: ast.Call) -> bool:

@@ -25,7 +25,7 @@ def is_moved_once(facts: Facts, node: ast.expr) -> bool:
         return False
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not node.args:
         node = node.func.value  # graph.int().to(device)
-    if not isinstance(node, ast.Name | ast.Subscript):
+    if not isinstance(node, (ast.Name, ast.Subscript)):
         return False
     s = facts.scopes.statement_of(call)
     if not before_the_loop(facts, s):

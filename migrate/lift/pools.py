@@ -99,7 +99,7 @@ def _methods(facts: Facts, call: ast.Call, own: set[str]) -> list[Method]:
     if isinstance(func, ast.Name):
         if func.id in own or local_function(facts, func) is not None:
             return []
-        return [m for home, c in _classes(facts, func, 0) for m in Method.of(home, c, "__call__")]
+        return [m for home, c in _classes(facts, func) for m in Method.of(home, c, "__call__")]
     root = func
     while isinstance(root, (ast.Attribute, ast.Subscript)):
         root = root.value
@@ -107,27 +107,36 @@ def _methods(facts: Facts, call: ast.Call, own: set[str]) -> list[Method]:
         return []
     if facts.names.resolve(func) is not None:
         return []  # of an imported module
-    known = _classes(facts, func.value, 0)
+    known = _classes(facts, func.value)
     if not known:  # where it comes from does not show: by the name of the method
         known = [(facts, c) for f in methods_of(facts, func.attr) if (c := facts.classes.holder(f)) is not None]
     return [m for home, c in known for m in Method.of(home, c, func.attr)]
 
 
-def _classes(facts: Facts, e: ast.expr, depth: int) -> list[tuple[Facts, ast.ClassDef]]:
+def _classes(facts: Facts, e: ast.expr) -> list[tuple[Facts, ast.ClassDef]]:
     """The classes that an object may be of, each with the facts of its file."""
-    if depth > DEPTH:
-        return []
-    if isinstance(e, ast.Call):
-        return _made(facts, e, depth)
     found: list[tuple[Facts, ast.ClassDef]] = []
-    for v in _values(facts, e):
-        for pair in _classes(facts, v, depth + 1):
-            found += [pair] if pair not in found else []
+    seen: set[tuple[Facts, ast.expr | str]] = set()
+    ways = [(facts, e)]
+    for _ in range(DEPTH + 1):
+        further: list[tuple[Facts, ast.expr]] = []
+        for home, v in ways:
+            key = home, v.attr if isinstance(v, ast.Attribute) else v  # an attribute's values go by its name
+            if key in seen:
+                continue
+            seen.add(key)
+            if not isinstance(v, ast.Call):
+                further += [(home, given) for given in _values(home, v)]
+            elif called := _called(home, v):
+                found += [pair for pair in called if pair not in found]
+            else:
+                further += [(m.facts, m.e) for m in handed_back(home, v) if m.e is not v]
+        ways = further
     return found
 
 
-def _made(facts: Facts, call: ast.Call, depth: int) -> list[tuple[Facts, ast.ClassDef]]:
-    """The class that is called, or those of what a function hands back."""
+def _called(facts: Facts, call: ast.Call) -> list[tuple[Facts, ast.ClassDef]]:
+    """The class that is called."""
     name = call.func.id if isinstance(call.func, ast.Name) else ""
     own = [c for c in facts.walk(ast.ClassDef) if c.name == name]
     if own:
@@ -135,8 +144,7 @@ def _made(facts: Facts, call: ast.Call, depth: int) -> list[tuple[Facts, ast.Cla
     there = found_there(facts, call.func) if facts.others else None
     if there is not None and isinstance(there[2], ast.ClassDef):
         return [(there[1], there[2])]
-    made = [(m.facts, m.e) for m in handed_back(facts, call) if m.e is not call]
-    return [pair for home, v in made for pair in _classes(home, v, depth + 1)]
+    return []
 
 
 def _values(facts: Facts, e: ast.expr) -> Iterator[ast.expr]:

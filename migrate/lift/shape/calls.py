@@ -83,13 +83,16 @@ def _is_network(facts: Facts, node: ast.expr, f: ast.FunctionDef) -> bool:
     texts = {spelled(node)}
     if isinstance(node, ast.Name) and (scope := facts.scopes.scope_of(node).lookup(node.id)) is not None:
         texts.update(spelled(v) for v in values_of(facts, node.id, scope))
-    for c in facts.walk(ast.Call):
-        if isinstance(c.func, ast.Attribute) and c.func.attr in OF_NETWORKS and spelled(c.func.value) in texts:
-            return True
-        called = isinstance(c.func, (ast.Name, ast.Attribute)) and "__call__" not in own
-        if called and spelled(c.func) in texts:
-            return True
-    return False
+    asked, called = _treated_as_networks(facts)
+    return not texts.isdisjoint(asked) or ("__call__" not in own and not texts.isdisjoint(called))
+
+
+@once_a_file
+def _treated_as_networks(facts: Facts) -> tuple[set[str], set[str]]:
+    """What is asked for what modules have, and what is called, by its source."""
+    calls = [c.func for c in facts.walk(ast.Call) if isinstance(c.func, (ast.Name, ast.Attribute))]
+    asked = {spelled(f.value) for f in calls if isinstance(f, ast.Attribute) and f.attr in OF_NETWORKS}
+    return asked, {spelled(f) for f in calls}
 
 
 def _of_object(owner: ast.ClassDef) -> bool:

@@ -3,6 +3,8 @@
 import pytest
 from ptmigrate.migrate.elsewhere import Elsewhere
 from ptmigrate.migrate.facts.other_files import OtherFile
+from ptmigrate.migrate.facts.script import Facts
+from ptmigrate.migrate.lift import pools
 from ptmigrate.migrate.migrate import migrate_text
 
 from tests.migrate.running import check_same
@@ -157,3 +159,15 @@ def test_a_function_that_makes_the_backward_pass():
     trains = "\ndef judge(old):\n    net(old).mean().backward()\n"
     result = migrate_text(step("loss = mse(out, y)\njudge(pool.query(x))", POOL + trains))
     assert "divide_batches = False" in result.text and told(result)
+
+
+def test_values_of_attributes_that_lead_to_each_other_are_followed_once():
+    own = "".join(
+        f"        self.size = args.size if args else self.width\n        self.width = other{i}.size\n" for i in range(9)
+    )
+    facts = Facts(f"class A:\n    def __init__(self, args, other):\n{own}\nobject.size.step()\n")
+    asked = []
+    facts.stores_of = lambda name, whole=facts.stores_of: asked.append(name) or whole(name)
+    (call,) = facts.calls_of("step")
+    assert not pools._classes(facts, call.func.value)
+    assert sorted(asked) == ["size", "width"]

@@ -89,6 +89,9 @@ def _migrated(text: str, options: Options, is_script: bool, kept: bool, elsewher
         if facts is original and not notes:
             facts, branches, notes = without_autocast(original, options)
         stuck = talks_otherwise(facts, original, options) if is_script else None
+        if stuck is not None and elsewhere is not None and elsewhere.by_hand and original.is_library:
+            # what others start is theirs, and gone when they are migrated: by itself it talks as a library does
+            return _migrated(text, options, is_script, kept, replace(elsewhere, by_hand=False))
         if stuck is not None:
             return _with_left_over(Result(text, "refused", [], [stuck]), original, options)
         result = _planned(facts, options, is_script, kept)

@@ -87,3 +87,32 @@ def test_what_is_refused_stays_refused(tmp_path):
         for m in done.values():
             m.path.write_bytes(m.data)
     assert plans == ["refused", "refused"] and (tmp_path / "features.py").read_text() == FEATURES
+
+
+GROUPS = """\
+import torch
+import torch.distributed
+
+
+class Step:
+    def __init__(self, ranks):
+        self.group = torch.distributed.new_group(ranks=ranks)
+        self.count = torch.cuda.IntTensor([0])
+
+    def sum(self, x):
+        torch.distributed.all_reduce(x, group=self.group)
+        return x
+"""
+
+
+def test_a_library_that_talks_by_itself_is_the_same_however_others_start(tmp_path):
+    (tmp_path / "utils.py").write_text(UTILS)
+    (tmp_path / "groups.py").write_text(GROUPS)
+    (tmp_path / "train.py").write_text("import utils\nfrom groups import Step\n\nutils.init(None)\nprint(Step([0]))\n")
+    texts = []
+    for _ in range(2):
+        for m in migrate_all(collect([tmp_path]), Options(in_place=True)):
+            m.path.write_bytes(m.data)
+        texts.append((tmp_path / "groups.py").read_text())
+    assert texts[0] == texts[1] and "all_reduce(x, group=self.group)" in texts[0]
+    assert 'torch.IntTensor([0]).to("cuda" if torch.cuda.is_available() else "cpu")' in texts[0]

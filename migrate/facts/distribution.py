@@ -79,7 +79,9 @@ class Distribution(WrappedModels):
         self.started = list(started(facts))
         inits = [c for c in calls if full[c] == D + "init_process_group"]
         ddp = [c for c in self.wrapped if full[c] not in CONVERTERS | {"torch.nn.DataParallel"}]
-        self.by_hand = facts.by_hand or bool(inits or ddp or self.spawns)
+        # whose module talks itself is run by a Trainer that starts its processes: a wrapper beside it is not the start
+        talks = bool(facts.classes.run_by_trainer) and any(f is not None and f.startswith(D) for f in full.values())
+        self.by_hand = facts.by_hand or bool(inits or self.spawns or (ddp and not talks))
 
     def blocking(self) -> Iterator[ast.Call]:
         """Calls that have no plain form, unless they only run when there are several processes."""

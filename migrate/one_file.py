@@ -9,7 +9,7 @@ from pathlib import Path
 
 from .codemods.mend_async import mend, renamed
 from .elsewhere import Elsewhere
-from .facts.source import Source, SourceError, mentions_torch, parse, read_bytes, read_source
+from .facts.source import Source, SourceError, forget_parsed, mentions_torch, parse, read_bytes, read_source
 from .lifted import FAULTS
 from .migrate import has_work, migrate_text, what_is_there
 from .report import FileReport
@@ -64,7 +64,8 @@ def migrate_file(
             return Migrated(path, root, source, Result(source.text, "none"), report)
         if mend(source.text)[0] == source.text:
             tried = renamed(source.text)[0]
-            parse(Source(source.path, source.raw, tried, source.encoding, source.bom))  # raises with place and reason
+            whole = Source(source.path, source.raw, tried, source.encoding, source.bom)
+            parse(whole, keep=True)  # raises with place and reason
         result = migrate_text(source.text if joined is None else joined, options, is_script, kept, elsewhere)
         if result.text != source.text:
             ast.parse(result.text)
@@ -78,6 +79,8 @@ def migrate_file(
         report.error = f"{path}:1:1: migrating it failed ({type(fault).__name__}: {fault}); please report this"
         report.plan = "refused"
         return Migrated(path, root, None, None, report)
+    finally:
+        forget_parsed()
     report.plan, report.edits, report.attention = result.plan, result.edits, result.attention
     report.changed = result.text != source.text
     return Migrated(path, root, source, result, report)

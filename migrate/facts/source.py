@@ -127,8 +127,11 @@ def declared_encoding(body: bytes) -> tuple[str, int]:
 _parsed: dict[str, ast.Module] = {}  # at most one
 
 
-def parse(source: Source) -> ast.Module:
-    """The tree of a source; raises SourceError, which says so when the file is Python 2."""
+def parse(source: Source, keep: bool = False) -> ast.Module:
+    """The tree of a source; raises SourceError, which says so when the file is Python 2.
+
+    `keep`: until `parsed_before` asks for it.
+    """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # invalid escapes and their like are other tools' business
@@ -142,14 +145,19 @@ def parse(source: Source) -> ast.Module:
         raise SourceError(source.path, 1, 1, "too large or nested too deep to be parsed") from None
     except ValueError as e:
         raise SourceError(source.path, 1, 1, f"cannot be parsed: {e}") from None
-    _parsed.clear()
-    _parsed[source.text] = tree
+    if keep:
+        _parsed[source.text] = tree
     return tree
 
 
 def parsed_before(text: str) -> ast.Module | None:
-    """The tree of the source that was parsed last, for who works on it; once."""
+    """The tree of a source that was parsed and kept, for who works on it; once."""
     return _parsed.pop(text, None)
+
+
+def forget_parsed() -> None:
+    """Nobody works on what is kept any more."""
+    _parsed.clear()
 
 
 def _syntax_reason(error: SyntaxError, text: str) -> str:

@@ -69,6 +69,7 @@ TEXTS = {
     "in a list": script("other = [nn.Linear(4, 2).to(device)]", *OF_A_LIST),
     "in a dictionary": script("other = {0: nn.Linear(4, 2).to(device)}", *OF_A_LIST),
     "switched": script(f"{MOVED}\n    other.eval()", *CALLED),
+    "read after it alone": script(MOVED, *PASS) + "if second:\n    print(other.weight.sum().item())\n",
 }
 
 
@@ -94,7 +95,6 @@ STAY = {
     "a tensor": script("other = torch.ones(1).to(device)", "loss = loss * other", "pass"),
     "an optimizer": script("other = torch.optim.SGD(model.parameters(), lr=0.1)", "other.zero_grad()", "pass"),
     "a text": script("other = 'second'", "pass", "print(other)"),
-    "read after it alone": script(MOVED, *PASS) + "if second:\n    print(other.weight.sum().item())\n",
 }
 
 

@@ -10,6 +10,7 @@ import ast
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
 
 from .batch_operations import KEEPS_SHAPE, REDUCES, SWAPS
 from .batch_tensors import tensors_of
@@ -26,7 +27,7 @@ class Shapes:
         self, body: list[ast.stmt], resolve: Callable[[ast.expr], str | None], losses: set[str] | None = None
     ) -> None:
         self.resolve = resolve
-        self._tensors = tensors_of(body, resolve, losses or set())
+        self._body, self._losses = body, losses or set()
         self._ranks: dict[str, set[int]] = defaultdict(set)
         self._widths: dict[str, str] = {}
         self._parts: dict[str, set[int]] = defaultdict(set)
@@ -44,6 +45,10 @@ class Shapes:
                 elif isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Tuple):
                     self._unpacked(n.targets[0], n.value)
         self._once = {name for name, count in stores.items() if count < 2}
+
+    @cached_property
+    def _tensors(self) -> set[str]:
+        return tensors_of(self._body, self.resolve, self._losses)
 
     def rank(self, name: str) -> int:
         """2, or 3 for three and more; 0 where nothing shows it."""

@@ -17,6 +17,7 @@ from .tensor_methods import METHODS, VIEW_METHODS, VIEWS
 if TYPE_CHECKING:
     from .script import Facts
 
+NETWORKS = "networks by what they are asked"  # a key of `facts.answers`
 OF_NETWORKS = ("parameters", "named_parameters", "train", "eval", "state_dict", "load_state_dict")
 ASKS = ("shape", "size", "dim", "ndim", "dtype", "numel")  # where a tensor is makes no difference
 WEIGHT = re.compile(r"(weight|bias)(_|\Z)|running_(mean|var)\Z|grad\Z")
@@ -254,5 +255,7 @@ def _holds_tensor(facts: Facts, node: ast.expr) -> bool:
 def _is_network(facts: Facts, node: ast.expr) -> bool:
     if not isinstance(node, (ast.Name, ast.Attribute)):
         return False
-    name = spelled(node)
-    return any(spelled(a.value) == name for m in OF_NETWORKS for a in facts.attributes.get(m, ()))
+    if NETWORKS not in facts.answers:
+        asked = (a.value for m in OF_NETWORKS for a in facts.attributes.get(m, ()))
+        facts.answers[NETWORKS] = {spelled(e) for e in asked}
+    return spelled(node) in facts.answers[NETWORKS]

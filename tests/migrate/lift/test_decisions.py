@@ -1,12 +1,11 @@
 """Steps that leave the batches, or skip one, by what is in a batch: run before and after, and on two processes."""
 
 import re
-from functools import partial
 
 import pytest
 from ptmigrate.migrate.migrate import migrate_text
 
-from tests import forked
+from tests.migrate.printed_on_two import by_originals, by_results
 from tests.migrate.running import run
 
 TEXT = """
@@ -79,29 +78,10 @@ def test_shares(case):
     assert "divide_batches" not in lifted(case)
 
 
-ALL = """
-import os, runpy, sys
-
-for i in range(COUNT):
-    if os.environ.get("RANK", "0") == "0":
-        print(f"@ {i}")
-    runpy.run_path(f"{sys.argv[1]}_{i}.py", run_name="__main__")
-"""
-
-
 @pytest.mark.slow
 def test_two_processes_do_what_one_does(tmp_path):
     cases = [*WHOLE.values(), *DIVIDED.values()]
-    for i, case in enumerate(cases):
-        (tmp_path / f"old_{i}.py").write_text(script(*case))
-        (tmp_path / f"new_{i}.py").write_text(migrate_text(script(*case)).text)
-    (tmp_path / "all.py").write_text(ALL.replace("COUNT", str(len(cases))))
-    two = ("--accelerator", "cpu", "--devices", "2", "--global-batch")
-    said = []
-    for start, which in ((forked.run, "old"), (partial(forked.ptrun, *two), "new")):
-        p = start("all.py", which, cwd=tmp_path)
-        assert p.returncode == 0, p.stderr[-3000:]
-        said.append([re.findall(r"\d+\.\d+", part) for part in p.stdout.split("@ ")[1:]])
-    for case, *numbers in zip(cases, *said, strict=True):
-        one, two = ([float(n) for n in found] for found in numbers)
+    texts = [script(*case) for case in cases]
+    for case, *printed in zip(cases, by_originals(tmp_path, texts), by_results(tmp_path, texts), strict=True):
+        one, two = ([float(n) for n in re.findall(r"\d+\.\d+", each)] for each in printed)
         assert one and two == pytest.approx(one, abs=2e-5), case

@@ -10,9 +10,8 @@ import re
 import pytest
 from ptmigrate.migrate.migrate import migrate_text
 
-from tests import forked
 from tests.migrate.lift.test_generated_scripts import SLOTS, script
-from tests.migrate.lift.test_printed_by_two import ALL
+from tests.migrate.printed_on_two import by_results
 from tests.migrate.running import run
 
 MANY = 200 if os.environ.get("FUZZ") else 24
@@ -35,15 +34,8 @@ def numbers(text):
 @pytest.mark.slow
 def test_two_processes_print_what_one_printed(tmp_path):
     texts = [script(chosen(number)) for number in range(MANY)]
-    for i, text in enumerate(texts):
-        (tmp_path / f"new_{i}.py").write_text(migrate_text(text).text)
-    (tmp_path / "all.py").write_text(ALL.replace("COUNT", str(MANY)))
-    two = ("--accelerator", "cpu", "--devices", "2", "--global-batch")
-    done = forked.ptrun(*two, "all.py", "new", cwd=tmp_path, limit=60 + 10 * MANY)
-    assert done.returncode == 0, done.stderr[-3000:]
-    printed = re.split(r"@ \d+\n", done.stdout)[-MANY:]
     compared = 0
-    for text, after in zip(texts, printed, strict=True):
+    for text, after in zip(texts, by_results(tmp_path, texts, limit=60 + 10 * MANY), strict=True):
         if any(words in note.message for words in SHARES for note in migrate_text(text).attention):
             continue
         compared += 1

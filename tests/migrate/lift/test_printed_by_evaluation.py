@@ -1,14 +1,13 @@
 """What an evaluation's step prints: all lines on any number of processes, in the order of one."""
 
 import re
-from functools import partial
 
 import pytest
 from ptmigrate.migrate.migrate import migrate_text
 from ptmigrate.migrate.result import Options
 
-from tests import forked
-from tests.migrate.lift.test_printed_by_two import ALL, HEAD
+from tests.migrate.lift.test_printed_by_two import HEAD
+from tests.migrate.printed_on_two import by_originals, by_results
 from tests.migrate.running import check_same
 
 SCRIPT = """
@@ -100,16 +99,6 @@ def test_lightning_has_no_order():
 @pytest.mark.slow
 def test_two_processes_print_what_one_printed(tmp_path):
     texts = [HEAD + SCRIPT.replace("EACH", each) for each in (*DIVIDED.values(), *WHOLE.values())]
-    for i, text in enumerate(texts):
-        (tmp_path / f"old_{i}.py").write_text(text)
-        (tmp_path / f"new_{i}.py").write_text(migrate_text(text).text)
-    (tmp_path / "all.py").write_text(ALL.replace("COUNT", str(len(texts))))
-    two = ("--accelerator", "cpu", "--devices", "2", "--global-batch")
-    printed = []
-    for start, which in ((forked.run, "old"), (partial(forked.ptrun, *two), "new")):
-        done = start("all.py", which, cwd=tmp_path, limit=280)
-        assert done.returncode == 0, done.stderr[-3000:]
-        printed.append(re.split(r"@ \d+\n", done.stdout)[-len(texts) :])
-    for before, after in zip(*printed, strict=True):
+    for before, after in zip(by_originals(tmp_path, texts), by_results(tmp_path, texts), strict=True):
         numbers = [[float(n) for n in re.findall(r"[-\d.]*\d(?:e-?\d+)?", each)] for each in (before, after)]
         assert numbers[0] and numbers[1] == pytest.approx(numbers[0], rel=1e-4)

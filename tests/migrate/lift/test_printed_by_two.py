@@ -1,12 +1,11 @@
 """What a script prints of its batches, lifted: the same on one process and, with --global-batch, on two."""
 
 import re
-from functools import partial
 
 import pytest
 from ptmigrate.migrate.migrate import migrate_text
 
-from tests import forked
+from tests.migrate.printed_on_two import by_originals, by_results
 from tests.migrate.running import check_same
 
 HEAD = """
@@ -265,32 +264,13 @@ def test_one_process_prints_what_the_script_printed(name):
     assert "divide_batches" not in check_same(SCRIPTS[name], "module")
 
 
-ALL = """
-import os, runpy, sys
-
-for i in range(COUNT):
-    if os.environ.get("RANK", "0") == "0":
-        print(f"@ {i}")
-    runpy.run_path(f"{sys.argv[1]}_{i}.py", run_name="__main__")
-"""
-
-
 @pytest.fixture(scope="module")
 def printed(tmp_path_factory):
     """What each script prints, and what its result prints on two processes: all in one launch."""
     folder = tmp_path_factory.mktemp("two")
     names = list(SCRIPTS)
-    for i, name in enumerate(names):
-        (folder / f"old_{i}.py").write_text(SCRIPTS[name])
-        (folder / f"new_{i}.py").write_text(migrate_text(SCRIPTS[name]).text)
-    (folder / "all.py").write_text(ALL.replace("COUNT", str(len(names))))
-    two = ("--accelerator", "cpu", "--devices", "2", "--global-batch")
-    ran = []
-    for start, which in ((forked.run, "old"), (partial(forked.ptrun, *two), "new")):
-        done = start("all.py", which, cwd=folder, limit=280)
-        assert done.returncode == 0, done.stderr[-3000:]
-        ran.append(dict(zip(names, re.split(r"@ \d+\n", done.stdout)[-len(names) :], strict=True)))
-    return ran
+    texts = [SCRIPTS[name] for name in names]
+    return [dict(zip(names, by(folder, texts), strict=True)) for by in (by_originals, by_results)]
 
 
 @pytest.mark.slow

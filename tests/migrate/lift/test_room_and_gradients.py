@@ -1,12 +1,11 @@
 """What a share of a batch is too small for, or has another gradient of: run before and after, and on two processes."""
 
 import re
-from functools import partial
 
 import pytest
 from ptmigrate.migrate.migrate import migrate_text
 
-from tests import forked
+from tests.migrate.printed_on_two import by_originals, by_results
 from tests.migrate.running import check_same
 
 HEAD = """
@@ -115,32 +114,10 @@ def test_a_sign_under_batch_norm_wants_even_shares(step, old, new):
         assert any("its sign is one process's where" in n.message for n in result.attention) is told
 
 
-ALL = """
-import os, runpy, sys
-
-for i in range(COUNT):
-    if os.environ.get("RANK", "0") == "0":
-        print(f"@ {i}")
-    kept, sys.argv = sys.argv, sys.argv[:1]
-    runpy.run_path(f"{kept[1]}_{i}.py", run_name="__main__")
-    sys.argv = kept
-"""
-
-
 @pytest.mark.slow
 def test_two_processes_print_what_one_does(tmp_path):
     steps = [*WHOLE.values(), *DIVIDED.values()]
-    for i, step in enumerate(steps):
-        text = HEAD.replace("STEP", step)
-        (tmp_path / f"old_{i}.py").write_text(text)
-        (tmp_path / f"new_{i}.py").write_text(migrate_text(text).text)
-    (tmp_path / "all.py").write_text(ALL.replace("COUNT", str(len(steps))))
-    two = ("--accelerator", "cpu", "--devices", "2", "--global-batch")
-    said = []
-    for start, which in ((forked.run, "old"), (partial(forked.ptrun, *two), "new")):
-        p = start("all.py", which, cwd=tmp_path)
-        assert p.returncode == 0, p.stderr[-3000:]
-        said.append([re.findall(r"^\d+\.\d+$", part, re.M) for part in p.stdout.split("@ ")[1:]])
-    for step, *numbers in zip(steps, *said, strict=True):
-        one, two = ([float(n) for n in found] for found in numbers)
+    texts = [HEAD.replace("STEP", step) for step in steps]
+    for step, *printed in zip(steps, by_originals(tmp_path, texts), by_results(tmp_path, texts), strict=True):
+        one, two = ([float(n) for n in re.findall(r"^\d+\.\d+$", each, re.M)] for each in printed)
         assert one and two == pytest.approx(one, abs=2e-6), step

@@ -6,9 +6,8 @@ from textwrap import indent
 import pytest
 from ptmigrate.migrate.migrate import migrate_text
 
-from tests import forked
-from tests.migrate.lift.test_printed_by_two import ALL
 from tests.migrate.lift.test_same_run import HEAD
+from tests.migrate.printed_on_two import by_results
 from tests.migrate.running import check_same, run
 
 ONE = HEAD.replace("parse_args()", "parse_args([])")
@@ -209,11 +208,6 @@ def test_trainings_that_share_an_epoch_are_one():
 @pytest.mark.slow
 def test_two_processes_print_what_one_printed(tmp_path):
     texts = list(SCRIPTS.values())
-    for i, text in enumerate(texts):
-        (tmp_path / f"new_{i}.py").write_text(migrate_text(text).text)
-    (tmp_path / "all.py").write_text(ALL.replace("COUNT", str(len(texts))))
-    done = forked.ptrun("--accelerator", "cpu", "--devices", "2", "--global-batch", "all.py", "new", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr[-3000:]
-    for text, after in zip(texts, re.split(r"@ \d+\n", done.stdout)[-len(texts) :], strict=True):
+    for text, after in zip(texts, by_results(tmp_path, texts), strict=True):
         before, after = ([float(n) for n in re.findall(r"\d+(?:\.\d+)?", t)] for t in (run(text).output, after))
         assert before and after == pytest.approx(before, abs=2e-5), text

@@ -106,3 +106,11 @@ def _changed_lines_are_told(before: str, result: Result) -> None:
         if op in ("replace", "delete"):
             silent = [n + 1 for n in range(a, b) if n + 1 not in told and text[n].strip()]
             assert not silent, f"lines {silent} changed, and are not told"
+
+
+def net(*lines: str, method: str = "def forward(self, x):", base: str = "nn.Module") -> str:
+    """A module of torch's, or of Lightning's by `base`, with one method of these lines."""
+    body = "".join(f"        {line}\n" for line in lines)
+    return (
+        f"import torch\nimport torch.nn as nn\nimport pytorch_lightning as pl\nclass Net({base}):\n    {method}\n{body}"
+    )

@@ -70,19 +70,15 @@ class KeptMade:
     def _put(self) -> dict[tuple[ast.ClassDef, str], list[ast.expr]]:
         """What is put into attributes of `self`: by methods, and under an index."""
         found: dict[tuple[ast.ClassDef, str], list[ast.expr]] = defaultdict(list)
-        put = [
-            (s, t.value, s.value)
-            for s in self.facts.walk(ast.Assign)
-            for t in s.targets
-            if isinstance(t, ast.Subscript)
-        ]
+        targets = ((t, s.value) for s in self.facts.walk(ast.Assign) for t in s.targets)
+        put = [(t.value, value) for t, value in targets if isinstance(t, ast.Subscript)]
         for method in (*ADDS_ONE, *ADDS_MANY):
-            calls = [c for c in self.facts.calls_of(method) if c.args and isinstance(c.func, ast.Attribute)]
-            put += [(c, c.func.value, c.args[-1]) for c in calls]  # type: ignore[misc, attr-defined]
-        for _, holder, value in put:
-            c = self._class_of(holder.value) if isinstance(holder, ast.Attribute) else None
-            if c is not None:
-                found[c, holder.attr].append(value)  # type: ignore[attr-defined]
+            for call in self.facts.calls_of(method):
+                if call.args and isinstance(call.func, ast.Attribute):
+                    put.append((call.func.value, call.args[-1]))
+        for holder, value in put:
+            if isinstance(holder, ast.Attribute) and (c := self._class_of(holder.value)) is not None:
+                found[c, holder.attr].append(value)
         return found
 
 

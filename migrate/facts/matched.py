@@ -31,5 +31,5 @@ def takes_apart(m: ast.Match) -> bool:
     return any(isinstance(n, OF_PARTS) for case in m.cases for n in walk(case.pattern))
 
 
-def _name(n: ast.AST) -> str | None:
-    return n.rest if isinstance(n, ast.MatchMapping) else n.name  # type: ignore[attr-defined]
+def _name(n: ast.MatchAs | ast.MatchStar | ast.MatchMapping) -> str | None:
+    return n.rest if isinstance(n, ast.MatchMapping) else n.name

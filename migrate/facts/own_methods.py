@@ -5,19 +5,16 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from .nodes import walk
+from .nodes import Function, walk
 
 if TYPE_CHECKING:
     from .script import Facts
 
 
-def method_of(holder: ast.ClassDef, name: str) -> ast.FunctionDef | None:
-    return next((s for s in holder.body if isinstance(s, ast.FunctionDef) and s.name == name), None)
-
-
-def own_methods(facts: Facts, func: ast.Attribute) -> list[ast.FunctionDef]:
+def own_methods(facts: Facts, func: ast.Attribute) -> list[Function]:
     """The methods that a call of `func` may be one of: those of this file's classes that derive from nothing."""
-    own = {c: m for c in facts.walk(ast.ClassDef) if not c.bases and (m := method_of(c, func.attr)) is not None}
+    plain = (c for c in facts.walk(ast.ClassDef) if not c.bases)
+    own = {c: m for c in plain if (m := facts.classes.methods(c).get(func.attr)) is not None}
     kinds = facts.devices.own_movers.kinds(func.value) if own else ()
     return [own[c] for c in kinds if c in own]
 

@@ -332,8 +332,10 @@ class Placed:
 
     def _is_made_anew(self, node: ast.expr) -> bool:
         """`scores = model.inference(graph)`, a method that fills a tensor of its own: where that is made, it stays."""
-        scope = self.facts.scopes.scope_of(node).lookup(node.id) if isinstance(node, ast.Name) else None
-        values = self.facts.devices.assigned(node.id, scope) if scope is not None else None  # type: ignore[attr-defined]
+        if not isinstance(node, ast.Name):
+            return False
+        scope = self.facts.scopes.scope_of(node).lookup(node.id)
+        values = self.facts.devices.assigned(node.id, scope) if scope is not None else None
         return bool(values) and all(
             isinstance(v, ast.Call) and isinstance(v.func, ast.Attribute) and self._makes_anew(v.func)
             for v in values or ()

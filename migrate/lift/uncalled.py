@@ -27,12 +27,13 @@ def uncalled(facts: Facts) -> list[ast.FunctionDef]:
 def taken_out(facts: Facts) -> tuple[Facts, dict[str, str]]:
     """The facts of the text without the bodies of these, line for line; and what stands for each, with its source."""
     text, stubs = facts.text.text, dict[str, str]()
-    if "backward" not in facts.attributes or "\r" in text:
+    if "backward" not in facts.attributes:
         return facts, stubs
     for number, f in enumerate(reversed(uncalled(facts))):
         start, stop = facts.text.span(f)
-        lines = "\n" * (text[start:stop].count("\n") - 1)
+        lines = "\n" * ((f.end_lineno or f.lineno) - f.lineno - 1)
         stub = STUB.format(name=f.name, number=number, lines=lines, names=_read(facts, f))
+        stub = stub.replace("\n", facts.text.newline)
         stubs[stub] = text[start:stop]
         text = text[:start] + stub + text[stop:]
     return (facts.after(text), stubs) if stubs else (facts, stubs)

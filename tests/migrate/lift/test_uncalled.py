@@ -1,6 +1,7 @@
 """A function that trains and that nothing calls stays as it is, and the loop beside it is lifted."""
 
 import pytest
+from ptmigrate.migrate.migrate import migrate_text
 
 from tests.migrate.running import check_same
 
@@ -43,6 +44,12 @@ def test_it_stays_and_finds_what_it_reads():
     result = check_same(TEXT, "module")
     assert OTHER in result and "return self.optimizer" in result
     assert "LinearModule(net, optimizer), loader)" in result
+
+
+def test_the_ends_of_lines_make_no_difference():
+    result = migrate_text(TEXT.replace("\n", "\r\n"))
+    assert result.plan == "module" and OTHER.replace("\n", "\r\n") in result.text
+    assert result.text.replace("\r\n", "\n") == migrate_text(TEXT).text
 
 
 def test_two_of_them():

@@ -52,7 +52,7 @@ def completed(result: Result, original: Facts, text: str, mended: str, options: 
     itself = is_script and result.plan in ("none", "definitions") and not (options.of_lifted or original.by_hand)
     result.attention += left_over(after, result.attention, line, _still_wanted(options), itself)
     if result.plan in ("module", "manual") and '"cpu"' in after.text.text:
-        result.attention[:] = without_cards(original, after, result.attention)
+        result.attention[:] = without_cards(after, result.attention)
     if result.plan in ("module", "manual") and OWN_MOVER.search(text):
         from .lift.own_movers import without_moved
 

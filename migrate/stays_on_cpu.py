@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 
-from .facts.hosts import names_no_device
 from .facts.script import Facts
 from .report import Note
 
@@ -12,10 +11,10 @@ OF_CARDS = ("PTM102", "PTM104", "PTM304", "PTM305")
 RUNTIMES = ("ptmigrate.runtime.", "lightning.", "pytorch_lightning.")
 
 
-def without_cards(original: Facts, after: Facts, notes: list[Note]) -> list[Note]:
-    """The notes of a lifted script but for those of cards, where it named none and all its Trainers name the CPU."""
+def without_cards(after: Facts, notes: list[Note]) -> list[Note]:
+    """The notes of a lifted script but for those of cards, where all its Trainers name the CPU."""
     trainers = [c for c in after.walk(ast.Call) if _is_trainer(after, c)]
-    if not trainers or not all(map(_names_cpu, trainers)) or not names_no_device(original):
+    if not trainers or not all(map(_names_cpu, trainers)):
         return notes
     return [n for n in notes if n.code not in OF_CARDS]
 

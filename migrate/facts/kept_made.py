@@ -44,9 +44,8 @@ class KeptMade:
         holder = self._class_of(node.value)
         scope = self.facts.scopes.by_node.get(holder) if holder is not None else None
         stores = scope.stores.get(node.attr, ()) if scope is not None else ()
-        given = [self.facts.scopes.parents.get(s) for s in stores]
-        values = [s.value for s in given if isinstance(s, (ast.Assign, ast.AnnAssign)) and s.value is not None]
-        return values if len(values) == len(given) else []
+        given = (self.facts.scopes.parents.get(s) for s in stores)
+        return [s.value for s in given if isinstance(s, (ast.Assign, ast.AnnAssign)) and s.value is not None]
 
     def drawn(self, around: ast.For | ast.AsyncFor | ast.comprehension, store: ast.AST) -> ast.expr | None:
         """The attribute of `self` that holds what a loop or a comprehension gives a name, in `items()` too."""

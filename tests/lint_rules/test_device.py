@@ -17,6 +17,10 @@ MODULE = "import torch\nclass Net(torch.nn.Module):\n  def {}(self, x):\n    {}\
         ("import torch\ndevice = 'cuda:0' if torch.cuda.is_available() else 'cpu'", ["PTM101 2"]),
         ("import torch\nx.to(device='cuda')", ["PTM101 2"]),
         (MODULE.format("forward", "return x.cuda()"), ["PTM103 4"]),
+        (
+            "import torch\nclass Box:\n  def cuda(self):\n    self.x = self.x.cuda()\n    return self\nBox().cuda()",
+            ["PTM101 6"],
+        ),
         (MODULE.format("__init__", "self.a = torch.nn.Linear(1, 2).to('cuda')"), ["PTM103 4"]),
         (MODULE.format("forward", "return x + torch.randn(x.shape)"), ["PTM104 4"]),
         (MODULE.format("__init__", "self.scale = torch.ones(3).view(1, 3)"), ["PTM105 4"]),

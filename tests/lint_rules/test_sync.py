@@ -75,3 +75,9 @@ def test_a_function_that_only_the_loop_calls():
     called = TRAIN + "        helper(loss)\n"
     assert found("import torch\n" + helper + called, "PTM301") == ["PTM301 3"]
     assert found("import torch\n" + helper + called + "helper(z)\n", "PTM301") == []
+
+
+@pytest.mark.parametrize(("gives", "expected"), [("3", []), ("self.x.item()", ["PTM301", "PTM301"])])
+def test_an_item_of_a_class_of_the_script_is_read_in_it(gives, expected):
+    source = f"class Box:\n  x = 0\n  def item(self):\n    return {gives}\n{TRAIN}        print(Box().item())\n"
+    assert [line.split()[0] for line in found(source, "PTM301")] == expected

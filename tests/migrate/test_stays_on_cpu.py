@@ -1,7 +1,10 @@
 """What is told of cards is told where there may be one: not of a script that named none and stays on the CPU."""
 
 import pytest
+from ptmigrate.migrate.facts.script import Facts
 from ptmigrate.migrate.migrate import migrate_text
+from ptmigrate.migrate.report import Note
+from ptmigrate.migrate.stays_on_cpu import without_cards
 
 TEXT = """
 import numpy as np
@@ -36,3 +39,9 @@ def test_notes_of_cards(device, move, stays):
     told = {n.code for n in result.attention if n.code in ("PTM102", "PTM104", "PTM304")}
     assert bool(told) != stays
     assert not stays or "PTM700" in {n.code for n in result.attention}
+
+
+@pytest.mark.parametrize(("other", "told"), [('accelerator="cpu"', []), ("", ["PTM104"])])
+def test_one_trainer_that_may_take_a_card_is_enough(other, told):
+    text = f'from ptmigrate.runtime import Trainer\na = Trainer(accelerator="cpu")\nb = Trainer({other})\n'
+    assert [n.code for n in without_cards(Facts(text), [Note(1, 1, "PTM104", "made on the CPU")])] == told

@@ -33,6 +33,7 @@ def test_the_branch_goes_with_it():
         ("net.cuda(), f(loss).cuda()", "net, f(loss)"),
         ("f() and net.cuda()", "f() and net"),
         ("x = net.cuda(), loss.cuda()", "x = net, loss"),
+        ("[m.cuda() for m in f((net, loss))]", "[m for m in f((net, loss))]"),
     ],
 )
 def test_what_else_it_does_stays(line, left):

@@ -66,6 +66,11 @@ def test_a_default_is_no_part_of_its_function():
     assert f"def forward(self, {given}):" in text
 
 
+def test_a_dictionary_may_have_both():
+    lines = ['self.filled["b"] = x', 'return self.filled["b"].cuda() + x']
+    assert 'return self.filled["b"] + x\n' in migrated(method(*lines)).text
+
+
 @pytest.mark.parametrize("batch", ["self.seen.append(x)", "self.seen += [x]", "self.seen = [x]"])
 def test_what_a_batch_gave_is_placed(batch):
     assert "return self.seen[0] + x\n" in migrated(method(batch, "return self.seen[0].cuda() + x")).text

@@ -108,3 +108,20 @@ def train(nets, disc):
             optimizer.step()
 """
     assert "device" not in migrate_text(text).text.replace("args, device", "")
+
+
+def test_what_the_loop_takes_of_its_batch_is_the_runtimes():
+    text = """import torch
+from other import loader
+
+def train(device):
+    net = torch.nn.Linear(3, 1).to(device)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for batch in loader:
+            x = batch[0].to(device)
+            optimizer.zero_grad()
+            net(x).mean().backward()
+            optimizer.step()
+"""
+    assert "x = batch[0]\n" in migrate_text(text).text

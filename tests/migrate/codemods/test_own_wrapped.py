@@ -60,6 +60,7 @@ def test_nothing_is_wrapped():
 
 
 USES = "net.module.bias.data.zero_()\n"
+IN_TURNS = "for i in range(3):\n    net.module.bias.data.zero_()\n    net = nn.DataParallel(net)\n"
 
 
 def test_above_the_wrapping_it_is_the_own_one():
@@ -70,7 +71,7 @@ def test_above_the_wrapping_it_is_the_own_one():
 
 @pytest.mark.parametrize(
     "above",
-    [ALWAYS + USES, ALWAYS + "for i in range(3):\n    net.module.bias.data.zero_()\n    net = nn.DataParallel(net)\n"],
+    [ALWAYS + USES, ALWAYS + IN_TURNS, f"net = Scaled(nn.Linear(2, 2))\n{IN_TURNS}"],
 )
 def test_below_a_wrapping_it_is_what_was_wrapped(above):
     assert "net.bias.data.zero_()" in migrated(HEAD + OWN + above).text

@@ -51,3 +51,18 @@ def test_they_become_one():
 @pytest.mark.parametrize(("there", "here"), [("std.size()", "4, 3"), ("4, 3", "std.size()")])
 def test_what_differs_by_more_stays(there, here):
     assert "        else:\n            eps = " in check_same(TEXT.format(there=there, here=here), "module")
+
+
+def test_where_nothing_shows_its_place_both_stay():
+    text = """import torch
+
+
+def noise(n):
+    if torch.cuda.is_available():
+        eps = torch.cuda.FloatTensor(n).normal_()
+    else:
+        eps = torch.FloatTensor(n).normal_()
+    return eps
+"""
+    result = migrate_text(text).text
+    assert result == text.replace("torch.cuda.FloatTensor(n)", "torch.FloatTensor(n).cuda()")

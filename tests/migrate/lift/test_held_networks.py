@@ -36,7 +36,7 @@ PLAIN = "class Soft:\n    def __init__(self, net):\n        self.net = net\n    
 PARTS = "class Soft(nn.Module):\n    def __init__(self, net):\n        super().__init__()\n        self.nets = [net]\n    def forward(self, x):\n        return self.nets[0](x)\n"  # noqa: E501
 HELD = {
     "an object": (f"{PLAIN}soft = Soft(teacher)", "soft(x)"),
-    "an object of an object": (f"{PLAIN}soft = Soft(net=Soft(teacher))\nsofter = Soft(soft)", "softer(x)"),
+    "an object of an object": (f"{PLAIN}soft = Soft(teacher)\nsofter = Soft(soft)", "softer(x)"),
     "a module that registers nothing": (f"{PARTS}soft = Soft(teacher)", "soft(x)"),
     "a partial": ("predict = functools.partial(teacher)", "predict(x)"),
     "its method": ("forward = teacher.forward", "forward(x)"),
@@ -47,7 +47,8 @@ HELD = {
 
 def held(name):
     holds, target = HELD[name]
-    return SCRIPT.replace("HOLDS", holds.replace("net=Soft(teacher)", "teacher")).replace("TARGET", target)
+    text = SCRIPT.replace("HOLDS", holds).replace("TARGET", target)
+    return text.replace(" {teacher(z).sum().item():.6f}", "")  # which alone would say that it goes along
 
 
 @pytest.mark.parametrize("name", HELD)

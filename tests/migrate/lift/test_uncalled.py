@@ -1,6 +1,8 @@
 """A function that trains and that nothing calls stays as it is, and the loop beside it is lifted."""
 
 import pytest
+from ptmigrate.migrate.elsewhere import Elsewhere
+from ptmigrate.migrate.facts.other_files import OtherFile
 from ptmigrate.migrate.migrate import migrate_text
 
 from tests.migrate.running import check_same
@@ -64,3 +66,9 @@ def test_two_of_them():
 )
 def test_one_that_is_named_again_keeps_the_loop(below):
     check_same(TEXT + below + "\n", "loop")
+
+
+def test_one_that_another_file_names_keeps_the_loop():
+    other = OtherFile("again", "from main import train_another_way\n")
+    assert migrate_text(TEXT, elsewhere=Elsewhere(others=(other,))).plan == "loop"
+    assert migrate_text(TEXT, elsewhere=Elsewhere(others=(OtherFile("again", "import os\n"),))).plan == "module"

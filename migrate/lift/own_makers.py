@@ -21,7 +21,6 @@ from .nodes import local_function
 
 JOINS = {"torch.stack", "torch.cat"}
 DEPTH = 3  # of functions that call functions
-SIZES = ("shape", "size", "ndim")
 
 
 def makes_tensors(facts: Facts, call: ast.Call, depth: int = 0) -> bool:
@@ -40,14 +39,14 @@ def makes_tensors(facts: Facts, call: ast.Call, depth: int = 0) -> bool:
 
 
 def given_to_model(facts: Facts, chunks: Iterable[Chunk]) -> ast.Call | None:
-    """What a step over a loader's batches has a function or a network make, given no tensor, and gives a network."""
+    """What a step over a loader's batches has a function or a network make, and gives a network."""
     statements = [s for chunk in chunks for s in chunk.statements]
     given = {n for s in statements for c in walk(s, ast.Call) if _is_network(facts, c.func) for n in _parts(c)}
     names = {n.id for n in given if isinstance(n, ast.Name)}
     for s in statements if given else ():
         for call in walk(s, ast.Call):
             meets = call in given or (isinstance(s, ast.Assign) and s.value is call and names & _targets(s))
-            if meets and not _gets_tensors(facts, call) and _gives_made(facts, call, 0):
+            if meets and _gives_made(facts, call, 0):
                 return call
     return None
 
@@ -122,14 +121,3 @@ def _parts(call: ast.Call) -> list[ast.expr]:
 
 def _targets(s: ast.Assign) -> set[str]:
     return {n.id for t in s.targets for n in walk(t, ast.Name)}
-
-
-def _gets_tensors(facts: Facts, call: ast.Call) -> bool:
-    """Whether it is given a tensor of a batch, by which what it makes may be placed; a size of one is a number."""
-    for n in (n for a in given_to(call) for n in walk(a, ast.Name)):
-        up = facts.scopes.parents.get(n)
-        sized = isinstance(up, ast.Attribute) and up.attr in SIZES
-        counted = isinstance(up, ast.Call) and isinstance(up.func, ast.Name) and up.func.id == "len"
-        if not sized and not counted and facts.placed.by_runtime(n):
-            return True
-    return False

@@ -33,7 +33,6 @@ def taken_out(facts: Facts) -> tuple[Facts, dict[str, str]]:
         start, stop = facts.text.span(f)
         lines = "\n" * ((f.end_lineno or f.lineno) - f.lineno - 1)
         stub = STUB.format(name=f.name, number=number, lines=lines, names=_read(facts, f))
-        stub = stub.replace("\n", facts.text.newline)
         stubs[stub] = text[start:stop]
         text = text[:start] + stub + text[stop:]
     return (facts.after(text), stubs) if stubs else (facts, stubs)

@@ -329,6 +329,14 @@ def hidden(n):
     return torch.zeros(n, 2)
 
 
+def hidden_for(x):
+    return torch.zeros(x.size(0), 2)
+
+
+def beside(x):
+    return torch.ones_like(x)[:, :2]
+
+
 net = Net()
 loader = torch.utils.data.DataLoader(torch.randn(10, 3), batch_size=4)
 opt = torch.optim.SGD(net.parameters(), lr=0.1)
@@ -349,7 +357,9 @@ for epoch in range(2):
         ("h = net.init_hidden(len(x))", True),
         ("n = x.size(0); h = net.init_hidden(n)", True),
         ("h = hidden(x.size(0))", True),
+        ("h = hidden_for(x)", True),
         ("h = net.like(x)", False),
+        ("h = beside(x)", False),
         ("print(net.init_hidden(2).sum()); h = x[:, :2]", False),  # which no network meets
     ],
 )

@@ -67,7 +67,7 @@ def find(facts: Facts, loops: Outline, lifts_evaluation: bool = True, automatic:
     Without `lifts_evaluation` the evaluation stays as it is; without `automatic` so does the order of the step.
     """
     backwards, epoch_loop, train = loops.backwards, loops.epoch_loop, replace(loops.train)
-    before, rest, (epoch, first, last) = loops.before, loops.rest, loops.epochs
+    before, rest = loops.before, loops.rest
     evaluate: DataPass | None = None
     between: list[ast.stmt] = rest
     after: list[ast.stmt] = []
@@ -97,15 +97,11 @@ def find(facts: Facts, loops: Outline, lifts_evaluation: bool = True, automatic:
             schedulers, after, between = _stepped_schedulers(facts, train, between, after, on_metric)
         except CannotLift as why:
             step = manual_optimization(facts, train, backwards, why)
-    trunk = _enclosing_function(facts, epoch_loop)
-    block = facts.scopes.block_of(epoch_loop)
     recipe = Recipe(
-        trunk,
-        block,
+        _enclosing_function(facts, epoch_loop),
+        facts.scopes.block_of(epoch_loop),
         epoch_loop,
-        epoch,
-        first,
-        last,
+        *loops.epochs,
         train,
         evaluate,
         before,

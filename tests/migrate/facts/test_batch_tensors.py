@@ -42,3 +42,13 @@ def test_a_sample_is_another_one_in_each_share(loss):
 @pytest.mark.parametrize("loss", OUTPUTS)
 def test_one_of_several_outputs_has_all_samples(loss):
     assert "divide_batches" not in check_same(step("out = several(x)", loss), "module")
+
+
+@pytest.mark.parametrize(
+    "loss", [*OUTPUTS[:3], "if len(x): loss = criterion(out[0], y)\n        else: loss = criterion(out, y)"]
+)
+def test_what_another_file_gives_shows_by_its_uses_in_any_case(loss):
+    text = step("out = several(x)", loss).replace(
+        SEVERAL, "import torch.nn.functional as F\nfrom other import several\n"
+    )
+    assert "divide_batches" not in migrate_text(text).text

@@ -13,6 +13,10 @@ from ..nodes import OWN_SCOPE
 from .calls import only_call
 from .edits import Edits
 
+# below these a call is made later, more than once, or not at all
+SOMETIMES = (ast.Lambda, ast.IfExp, ast.BoolOp, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp,
+             ast.JoinedStr)  # fmt: skip
+
 
 def hoist_passes(facts: Facts) -> str | None:
     """The text with one call taken out of its expression; None where there is none."""
@@ -65,19 +69,7 @@ def comes_first(facts: Facts, statement: ast.stmt, call: ast.expr) -> bool:
     for up in facts.scopes.ancestors(call):
         if up is statement:
             break
-        if isinstance(
-            up,
-            (
-                ast.Lambda,
-                ast.IfExp,
-                ast.BoolOp,
-                ast.ListComp,
-                ast.SetComp,
-                ast.DictComp,
-                ast.GeneratorExp,
-                ast.JoinedStr,
-            ),
-        ) or (isinstance(up, ast.Compare) and len(up.ops) > 1):
+        if isinstance(up, SOMETIMES) or (isinstance(up, ast.Compare) and len(up.ops) > 1):
             return False
     start = facts.text.span(call)[0]
     inside = set(walk(call))

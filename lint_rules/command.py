@@ -114,7 +114,9 @@ def _lint(options: Namespace, config: Config, rules: list[Rule]) -> Result:
 
 def _lint_all(files: list[str], linter: Linter, cache: Cache | None, jobs: int | None, report_unused: bool) -> Result:
     """With a number of jobs, so many processes; without, one, and more for what is left where that takes long."""
-    wanted = jobs or _idle_cores()
+    from ptmigrate.migrate.cores import idle_cores
+
+    wanted = jobs or idle_cores()
     if wanted == 1:
         return lint_files(files, linter, cache)
     result = Result()
@@ -148,19 +150,6 @@ def _keep(result: Result, rules: list[Rule], config: Config) -> None:
         if not any(code == finding.code or (rule is not None and matches(rule, code)) for code in ignored):
             kept.append((path, finding))
     result.findings = kept
-
-
-def _idle_cores() -> int:
-    """How many cores have nothing else to do, at least one: on a busy machine processes only wait for each other."""
-    try:
-        cores = len(os.sched_getaffinity(0))
-    except AttributeError:
-        cores = os.cpu_count() or 1
-    try:
-        load = os.getloadavg()[0]
-    except (AttributeError, OSError):
-        load = 0.0
-    return max(1, cores - int(load))
 
 
 def _tell(options: Namespace) -> int:

@@ -97,6 +97,12 @@ def _explained(ctx: click.Context, param: click.Parameter, code: str | None) -> 
     metavar="SECONDS",
     help="With --verify: the longest that one run may take.",
 )
+@click.option(
+    "--jobs",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Processes for a folder.  [as many as idle cores, for a large one]",
+)
 @click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version.")
 @click.pass_context
 def command(
@@ -117,6 +123,7 @@ def command(
     verify: bool,
     devices: int,
     timeout: float,
+    jobs: int | None,
 ) -> None:
     """Rewrite plain PyTorch training scripts for any number of devices.
 
@@ -132,7 +139,7 @@ def command(
     files = collect(paths, None if in_place or output == "-" else Path(output))
     if not files:
         click.echo(f"{', '.join(map(str, paths))}: no Python file there: nothing to do", err=True)
-    done = migrate_all(files, options, _progress(len(files)))
+    done = migrate_all(files, options, _progress(len(files)), jobs)
     for name in options.checkpoint:
         said = [e for m in done for e in (*m.report.edits, *m.report.attention) if e.code == "PTM520"]
         if not any(f"`self.{name}`" in e.message for e in said):
@@ -225,10 +232,10 @@ def _progress(n: int) -> Callable[[Path], None] | None:
 
     bar = Progress(transient=True)
     task = bar.add_task("migrating", total=n)
-    bar.start()
     seen = [0]
 
     def tick(path: Path) -> None:
+        bar.start()  # its thread comes after the processes that are forked
         seen[0] += 1
         bar.update(task, advance=1, description=path.name)
         if seen[0] == n:

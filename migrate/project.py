@@ -23,6 +23,7 @@ from .order import importing_first
 from .read_by_others import read_by_others
 from .report import FileReport, Note
 from .result import Options
+from .side_by_side import side_by_side
 from .sources import Imports, followed, python_files
 from .taken_names import TakenNames
 from .untrained import untrained
@@ -54,17 +55,23 @@ def collect(paths: Iterable[Path], output: Path | None = None) -> list[File]:
     return list(found.values())
 
 
-def migrate_all(files: list[File], options: Options, tick: Callable[[Path], None] | None = None) -> list[Migrated]:
-    """What each file becomes, in their order; `tick` is told of each before it is migrated."""
+def migrate_all(
+    files: list[File], options: Options, tick: Callable[[Path], None] | None = None, jobs: int | None = None
+) -> list[Migrated]:
+    """What each file becomes, in their order; `tick` is told of each before it is migrated.
+
+    `jobs`: how many processes work on a folder; as many as pay where that is None. The result is the same.
+    """
     imports = Imports()
     project = Project(importing_first(files, imports), options, imports)
     refused = loop = False  # the script whose modules these are
-    for file in project.files:
-        if tick is not None:
-            tick(file[0])
-        m = project.migrate(file, refused, loop)
-        if file[2]:
-            refused, loop = m.report.plan == "refused", m.report.plan == "loop" or _carried(m)
+    with side_by_side(project.by_themselves(), project.alone, jobs) as project.ready:
+        for file in project.files:
+            if tick is not None:
+                tick(file[0])
+            m = project.migrate(file, refused, loop)
+            if file[2]:
+                refused, loop = m.report.plan == "refused", m.report.plan == "loop" or _carried(m)
     project.migrate_again()
     project.keep_what_others_read()
     project.tell_of_shared()
@@ -84,6 +91,7 @@ class Project:
         self.told: dict[Path, FileReport] = {}  # of other files, what came from them into a script
         self.left: dict[Path, str] = {}  # and their texts without it
         self.untouched: set[Path] = set()
+        self.ready: Callable[[Path], Migrated | None] = lambda _: None  # see `side_by_side`
 
     def _elsewhere(self) -> dict[Path, Elsewhere]:
         """What the other files say of each."""
@@ -109,6 +117,15 @@ class Project:
         if self.options.in_place:
             yield from python_files(root)
 
+    def by_themselves(self) -> list[Path]:
+        """Scripts that come to be migrated as they are, unless another one takes something from them first."""
+        return [path for path, _, is_script in self.files if is_script and path not in self.kept]
+
+    def alone(self, path: Path) -> Migrated:
+        """A script as it is, with what the others say of it."""
+        root = next(root for other, root, _ in self.files if other == path)
+        return migrate_file(path, root, True, self.options, False, self.elsewhere.get(path))
+
     def migrate(self, file: File, refused: bool, kept: bool) -> Migrated:
         """A file for the first time. `refused`, `kept`: whether the script whose module it is was, or its loop."""
         path, root, is_script = file
@@ -124,8 +141,10 @@ class Project:
         elif refused and not is_script:
             m = as_it_is(path, root, self.options)
         else:
-            m = migrate_file(path, root, is_script, self.options, keeps, known, self.left.get(real(path)))
-            if real(path) in self.left:
+            text = self.left.get(real(path))
+            ready = self.ready(path) if is_script and text is None and not keeps else None
+            m = ready or migrate_file(path, root, is_script, self.options, keeps, known, text)
+            if text is not None:
                 _add_mended(m)
         _add_told(m.report, self.told.get(real(path)))
         m.report.attention += why if m.report.plan in ("loop", "none") else []

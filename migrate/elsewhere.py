@@ -13,6 +13,7 @@ from .facts.alone import askers_of, asks_for_rank_zero
 from .facts.distribution import distribution_of, mentions_processes
 from .facts.environment import ASKS, NAMES, handed_on
 from .facts.kept_copies import kept_copies
+from .facts.loaded_states import loads
 from .facts.other_files import OtherFile
 from .facts.script import Facts
 from .facts.source import SourceError, mentions_torch, read_source
@@ -48,6 +49,7 @@ class Elsewhere:
     together: frozenset[str] = frozenset()  # functions that all processes call where they call them
     apart: frozenset[str] = frozenset()  # functions that hooks call where not all may come
     untrained: bool = False  # the file is one of several, whose scripts train nothing
+    states_read: bool = False  # a file of its projects loads states of modules, or goes through them
 
     def __or__(self, other: Elsewhere) -> Elsewhere:
         return Elsewhere(
@@ -74,6 +76,7 @@ class Elsewhere:
             self.together | other.together,
             self.apart | other.apart,
             self.untrained or other.untrained,
+            self.states_read or other.states_read,
         )
 
 
@@ -94,12 +97,15 @@ def of_projects(paths: list[Path], imports: Imports) -> dict[Path, Elsewhere]:
     told: dict[Path, dict[Path, None]] = {}  # for each file, the others of its projects that say something
     found: dict[Path, Elsewhere] = {}
     trained = [p for p in paths if trains_by_others(texts[imports.real(p)])]
+    loading = {real for real, text in texts.items() if loads(text)}
     for path in paths:
         reach = imports.project(path)
         project = [p for p in paths if imports.real(p) in reach]
         for p in trained:
             if imports.real(p) in reach and any("torch" in texts[imports.real(q)] for q in project):
                 found[p] = replace(found.get(p, Elsewhere()), trains=True)
+        for p in project if loading.intersection(reach) else ():
+            found[p] = replace(found.get(p, Elsewhere()), states_read=True)
         speaking = dict.fromkeys(p for p in project if p in spoken)
         for p in project if speaking else ():
             told.setdefault(p, {}).update(speaking)

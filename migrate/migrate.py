@@ -160,6 +160,7 @@ def _know(facts: Facts, elsewhere: Elsewhere) -> None:
     facts.given_made_elsewhere = elsewhere.given_made
     facts.movers_elsewhere, facts.copies_elsewhere = elsewhere.movers, elsewhere.copies
     facts.others, facts.untrained = elsewhere.others, elsewhere.untrained
+    facts.states_read = elsewhere.states_read
     facts.wrapped = frozenset(name for name in elsewhere.wrapped if name.endswith("()"))
     facts.read_elsewhere, facts.defined_elsewhere = elsewhere.reads, elsewhere.defines
     facts.handed_elsewhere = elsewhere.handed

@@ -18,4 +18,9 @@ READS = re.compile(
 @once_a_file
 def reads_states(facts: Facts) -> bool:
     """A module's `load_state_dict`, or what goes through the tensors of its state."""
-    return any(READS.search(text) for text in (facts.text.text, *(o.text for o in facts.others)))
+    return facts.states_read or any(loads(text) for text in (facts.text.text, *(o.text for o in facts.others)))
+
+
+def loads(text: str) -> bool:
+    """Whether a file does so."""
+    return "state_dict" in text and READS.search(text) is not None

@@ -65,6 +65,7 @@ CARRIED = (
     "given_made_elsewhere",
     "others",
     "untrained",
+    "states_read",
     "sync_batchnorm",
 )
 
@@ -116,6 +117,7 @@ class Facts:
         self.wrapped: frozenset[str] = frozenset()  # names of models that were wrapped, here or elsewhere
         self.given_wrapped: frozenset[tuple[str, int]] = frozenset()  # arguments of other files that are wrapped models
         self.untrained = False  # whether it is one of several files, whose scripts train nothing
+        self.states_read = False  # whether a file that comes to this one reads states of modules
         self.imported = False  # whether another file of the project imports it
         self.read_elsewhere: frozenset[str] = frozenset()  # options that other files read
         self.defined_elsewhere: frozenset[str] = frozenset()  # functions of those files

@@ -6,6 +6,7 @@ from ptmigrate.migrate.facts.loaded_states import reads_states
 from ptmigrate.migrate.facts.other_files import OtherFile
 from ptmigrate.migrate.facts.script import Facts
 from ptmigrate.migrate.migrate import Options, migrate_text
+from ptmigrate.migrate.project import collect, migrate_all
 
 NET = """\
 import torch
@@ -78,3 +79,13 @@ def test_the_keys_are_what_is_told(line, persistent, tmp_path, monkeypatch):
     assert torch.equal(before["net"](x), after["net"](x))
     again = migrate_text(result.text, Options(select=("PTM105",)), is_script=False)
     assert again.text == result.text
+
+
+@pytest.mark.parametrize("line, persistent", [(READ[0], False), (NOT_READ[1], True)])
+def test_a_module_of_a_script_that_loads_its_state(line, persistent, tmp_path):
+    (tmp_path / "model.py").write_text(NET)
+    (tmp_path / "helper.py").write_text("from model import net\n")
+    (tmp_path / "train.py").write_text(f"import torch\nfrom helper import net\n{line}\n")
+    files = collect([tmp_path / "train.py"])
+    told = [e for m in migrate_all(files, Options(select=("PTM105",))) for e in m.report.edits]
+    assert len(told) == 4 and all(("new key" in e.message) is persistent for e in told)

@@ -73,7 +73,7 @@ def with_precision(facts: Facts, options: Options) -> Result | None:
 
 def _copies(facts: Facts, lifted: str) -> list[Note]:
     """What is kept of weights before the Trainer has placed them, and goes nowhere in the lifted text."""
-    from .lift.kept_weights import goes_along, holder_of
+    from .lift.kept_weights import goes_along, holder_of, kept_of_handed
 
     notes = []
     kept = (n for c in facts.walk(ast.ClassDef) for a, n in kept_copies(facts, c).items() if f".{a}.to(" not in lifted)
@@ -81,14 +81,21 @@ def _copies(facts: Facts, lifted: str) -> list[Note]:
         held = holder_of(facts, copy)
         if held is not None and goes_along(lifted, ast.unparse(held[0])):
             continue
-        line, column, _, _ = facts.text.key(copy)
-        says = f"`{facts.short(copy)}`: a copy of weights that the Trainer has not placed yet stays on the CPU"
-        notes.append(Note(line, column + 1, "PTM105", f"{says}: on a GPU, make it, or move it, when training begins"))
+        notes.append(_copied_note(facts, copy))
+    for call, name, _, (attribute, _) in kept_of_handed(facts):
+        if not goes_along(lifted, f"{name}.{attribute}"):
+            notes.append(_copied_note(facts, call))
     for view in views_of_weights(facts):
         line, column, _, _ = facts.text.key(view)
         says = f"`{facts.short(view)}`: on a GPU these are the model's weights only until the Trainer places it"
         notes.append(Note(line, column + 1, "PTM105", f"{says}: ask for them when training begins"))
     return notes
+
+
+def _copied_note(facts: Facts, copy: ast.expr) -> Note:
+    line, column, _, _ = facts.text.key(copy)
+    says = f"`{facts.short(copy)}`: a copy of weights that the Trainer has not placed yet stays on the CPU"
+    return Note(line, column + 1, "PTM105", f"{says}: on a GPU, make it, or move it, when training begins")
 
 
 def lifted(facts: Facts, options: Options, by_hand: bool = True) -> Result:

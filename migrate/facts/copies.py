@@ -22,7 +22,7 @@ def copies_of_weights(facts: Facts, early: Callable[[Facts, ast.AST], bool] | No
     """
     early = early or before_training
     for loop in facts.walk(ast.For):
-        if _of_weights(loop.iter):
+        if of_weights(loop.iter):
             yield from (c for c in _copied(facts, loop) if _is_kept(facts, c) and early(facts, loop))
     lists, sets, dicts = facts.walk(ast.ListComp), facts.walk(ast.SetComp), facts.walk(ast.DictComp)
     generated: list[tuple[ast.expr, ast.expr, list[ast.comprehension]]] = [
@@ -31,7 +31,7 @@ def copies_of_weights(facts: Facts, early: Callable[[Facts, ast.AST], bool] | No
         *((c, c.value, c.generators) for c in dicts),
     ]
     for made, element, generators in generated:
-        if any(_of_weights(g.iter) for g in generators):
+        if any(of_weights(g.iter) for g in generators):
             copied = _copied(facts, element)
             if copied and not _only_loaded(facts, made) and early(facts, made):
                 yield made
@@ -43,16 +43,20 @@ def copies_of_weights(facts: Facts, early: Callable[[Facts, ast.AST], bool] | No
             yield state
 
 
-def _of_weights(node: ast.expr) -> bool:
+def of_weights(node: ast.expr) -> bool:
+    """Whether an expression goes through a network's weights."""
     return any(last_name(n.func) in OF_MODULES for n in walk(node, ast.Call))
 
 
 def _copied(facts: Facts, node: ast.AST) -> list[ast.Call]:
     """`p.data.clone()`, where nothing says that it goes to the CPU, or anywhere; the runtime's own moves go."""
-    calls = list(walk(node, ast.Call))
-    moves = [c for c in calls if last_name(c.func) in ("cpu", "to")]
-    stays = any((moved := facts.devices.moved(c)) is None or not facts.placed.by_runtime(moved) for c in moves)
-    return [c for c in calls if last_name(c.func) in COPIES] if not stays else []
+    return [c for c in walk(node, ast.Call) if last_name(c.func) in COPIES] if not goes_elsewhere(facts, node) else []
+
+
+def goes_elsewhere(facts: Facts, node: ast.AST) -> bool:
+    """Whether something in it goes to the CPU, or anywhere; the runtime's own moves go."""
+    moves = [c for c in walk(node, ast.Call) if last_name(c.func) in ("cpu", "to")]
+    return any((moved := facts.devices.moved(c)) is None or not facts.placed.by_runtime(moved) for c in moves)
 
 
 def _is_kept(facts: Facts, call: ast.Call) -> bool:
@@ -87,7 +91,7 @@ def before_training(facts: Facts, node: ast.AST, depth: int = 0) -> bool:
     """Whether it runs above a training loop: there, or in a function that is called there."""
     above = list(facts.scopes.ancestors(node))
     f = next((u for u in above if isinstance(u, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))), None)
-    if any(isinstance(u, (ast.For, ast.While)) and not (isinstance(u, ast.For) and _of_weights(u.iter)) for u in above):
+    if any(isinstance(u, (ast.For, ast.While)) and not (isinstance(u, ast.For) and of_weights(u.iter)) for u in above):
         return False
     if _trains_below(facts, node, f):
         return True

@@ -176,10 +176,37 @@ def _sizes_and_clocks(facts: Facts, body: list[ast.stmt]) -> set[str]:
     return {name for name, kinds in values.items() if all(kinds)}
 
 
+def _weights(body: list[ast.stmt], own: set[str]) -> set[str]:
+    """Names of nothing but weights, which all processes have alike: `for name, p in net.named_parameters()`."""
+    found: set[str] = set()
+    others = {n.arg for s in body for n in walk(s, ast.arg)}
+    for s in body:
+        for n in walk(s):
+            if isinstance(n, (ast.For, ast.comprehension)) and _goes_through_weights(n.iter, own):
+                found |= {t.id for t in walk(n.target, ast.Name)}
+            elif isinstance(n, (ast.For, ast.comprehension)):
+                others |= {t.id for t in walk(n.target, ast.Name)}
+            elif isinstance(n, ast.Attribute) and n.attr == "grad" and isinstance(n.value, ast.Name):
+                others.add(n.value.id)  # which may be those of a share
+            elif isinstance(n, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr, ast.withitem)):
+                others |= stored([n]) if isinstance(n, ast.stmt) else {t.id for t in walk(n, ast.Name)}
+    return found - others
+
+
+def _goes_through_weights(e: ast.expr, own: set[str]) -> bool:
+    """`net.parameters()`, of a network that the step does not make, and several at once."""
+    f = e.func if isinstance(e, ast.Call) else None
+    if isinstance(e, ast.Call) and isinstance(f, ast.Name) and f.id in ("zip", "enumerate", "list") and e.args:
+        return all(_goes_through_weights(a, own) for a in e.args)
+    known = isinstance(f, ast.Attribute) and f.attr in ("parameters", "named_parameters")
+    return known and not {n.id for n in names_of(f)} & own  # type: ignore[arg-type]
+
+
 def of_samples(facts: Facts, train: DataPass, body: list[ast.stmt]) -> set[str]:
     """The names that a step writes, but those of the step's number and what stands above the loop alone, and sizes."""
     own = stored(body) | {n.id for n in walk(train.target, ast.Name)}
     own -= _sizes_and_clocks(facts, body)
+    own -= _weights(body, own)
     values: dict[str, list[ast.expr | None]] = {}
     for s in body:
         for n in walk_here(s):

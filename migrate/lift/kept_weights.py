@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from ..facts.copies import by_constructor, copies_of_weights, last_name
+from ..facts.handed_copies import copies_of_given, handed
 from ..facts.other_files import found_there
 from ..facts.scopes import Scope
 from ..facts.script import Facts
@@ -39,7 +40,25 @@ def kept_weights(facts: Facts, binder: Binder, variables: Variables, unit: str) 
             for kept, is_list in _kept(there, None if there is facts else by_constructor):
                 if isinstance(kept, ast.Attribute) and c in there.scopes.ancestors(kept):
                     lines += _moved(f"{own}.{kept.attr}", is_list, unit)
+        of_own = (h for _, name, home, h in kept_of_handed(facts) if name == n and home is binder.trunk_scope)
+        for attribute, is_list in dict.fromkeys(of_own):
+            lines += _moved(f"{own}.{attribute}", is_list, unit)
     return lines
+
+
+def kept_of_handed(facts: Facts) -> Iterator[tuple[ast.Call, str, Scope, tuple[str, bool]]]:
+    """The calls that hand weights to what keeps copies: the object's name and home, its attribute, whether a list."""
+    for call in handed(facts):
+        name = call.func.value.id  # type: ignore[attr-defined]
+        home = facts.scopes.scope_of(call).lookup(name)
+        made = made_values(facts, name, home) if home is not None else []
+        found = _class(facts, made[0]) if len(made) == 1 else None
+        if home is None or found is None:
+            continue
+        for copied in copies_of_given(call, *found):
+            held = holder_of(found[0], copied)
+            if held is not None and isinstance(held[0], ast.Attribute):
+                yield call, name, home, (held[0].attr, held[1])
 
 
 def goes_along(lifted: str, kept: str) -> bool:

@@ -53,6 +53,29 @@ def test_means_and_sums_of_the_batch_are_brought_together(value, brought):
     assert f"self.seen['guess'].append({brought})" in result
 
 
+WEIGHTS = """for n, p in model.named_parameters():
+            seen['rows'][n] = p.data.sum().item()"""
+
+
+def test_weights_are_every_process_s():
+    result = check_same(TEXT.format(fills=WEIGHTS), "manual")
+    assert "divide_batches" not in result
+    assert not [n for n in migrate_text(TEXT.format(fills=WEIGHTS)).attention if "`seen`" in n.message]
+
+
+@pytest.mark.parametrize(
+    "was, now",
+    [
+        ("p.data", "p.grad"),
+        ("p.data.sum()", "(p.data.sum() * x.sum())"),
+        ("model.named_parameters()", "enumerate(out)"),
+    ],
+)
+def test_what_is_found_beside_weights_is_of_the_samples(was, now):
+    text = TEXT.format(fills=WEIGHTS.replace(was, now))
+    assert any("`seen` collects values of the samples" in n.message for n in migrate_text(text).attention)
+
+
 EVALUATED = (
     HEAD
     + """

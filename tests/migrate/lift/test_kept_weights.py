@@ -111,6 +111,63 @@ def test_those_of_a_class_in_another_file(tmp_path):
     assert "self.average.shadow[key] = value.to(self.device)" in texts["main"]
 
 
+HANDED = """\
+class Average:
+    def __init__(self):
+        self.shadow = {}
+        self.start = []
+
+    def register(self, name, value, first=None):
+        self.shadow[name] = value.clone()
+        self.start.append(first.detach().clone())
+
+    def update(self, name, value):
+        self.shadow[name] = 0.9 * self.shadow[name] + 0.1 * value
+
+
+"""
+HANDS = "average = Average()\nfor n, p in net.named_parameters():\n    average.register(n, p.data, first=p)"
+UPDATES = "for n, p in net.named_parameters():\n            average.update(n, p.data)"
+STARTED = "sum((p - q).pow(2).sum() for p, q in zip(net.parameters(), average.start))"
+
+
+def test_those_that_a_method_keeps_of_what_it_is_given(tmp_path):
+    text = script(HANDED + HANDS, STARTED, after=UPDATES, shown="sum(v.sum().item() for v in average.shadow.values())")
+    result = check_on_card(tmp_path, text)
+    assert "self.average.shadow[key] = value.to(self.device)" in result
+    assert "self.average.start[:] = [value.to(self.device) for value in self.average.start]" in result
+    assert told(text) == []
+
+
+def test_what_a_method_of_another_file_keeps_of_what_it_is_given(tmp_path):
+    text = script("from average import Average\n" + HANDS, STARTED, after=UPDATES)
+    results = check_project_on_card(tmp_path, main=text, average=HANDED)
+    assert "self.average.shadow[key] = value.to(self.device)" in results["main"]
+
+
+@pytest.mark.parametrize(
+    "given, kept",
+    [
+        ("p.data.cpu()", "value.clone()"),
+        ("p.norm().item()", "value"),
+        ("n", "[value]"),
+        ("p.data", "value.cpu()"),
+        ("p", "value.clone().cpu()"),
+    ],
+)
+def test_what_a_method_keeps_elsewhere_stays(given, kept):
+    made = "class Seen:\n    def __init__(self):\n        self.all = {}\n\n    def take(self, name, value):\n"
+    made += f"        self.all[name] = {kept}\n\n\nseen = Seen()\n"
+    text = script(f"{made}for n, p in net.named_parameters():\n    seen.take(n, {given})", after="seen.all")
+    assert "self.seen.all[key]" not in migrate_text(text).text and told(text) == []
+
+
+def test_what_a_method_keeps_for_a_function_of_the_script_is_told():
+    kept = HANDED + HANDS + "\n\n\ndef first():\n    return " + STARTED
+    (message, *_) = told(script(kept, "first()"))
+    assert message.startswith("`average.register(n, p.data, first=p)`: a copy of weights that the Trainer has not")
+
+
 def test_on_lightning():
     result = migrate_text(script(*MADE[0][:2]), Options(framework="lightning"))
     assert "self.first[key] = value.to(self.device)" in result.text

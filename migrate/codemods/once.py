@@ -11,6 +11,7 @@ from typing import Any
 
 from ..facts.arguments import argument_at
 from ..facts.in_course import function_around, in_course, of_samples
+from ..facts.loaded_states import saves_state
 from ..facts.nodes import walk
 from ..facts.own_files import clocks_in_loaded_paths, saves_its_own
 from ..facts.runtime_names import as_import, imported_as, runtime_name, without_prefix
@@ -182,7 +183,7 @@ class Once(Codemod):
             reached = facts.alone.reached_by(call)
             if (
                 saves_its_own(facts, call)
-                or of_samples(facts, call)
+                or (of_samples(facts, call) and not saves_state(call))
                 or (not self.waits and _into_open_file(facts, call))
             ):
                 return None

@@ -10,6 +10,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from .classes import Function
+from .nodes import walk
 from .script import once_a_file
 
 if TYPE_CHECKING:
@@ -27,11 +28,17 @@ def of_samples(facts: Facts, node: ast.AST) -> bool:
         f = function_around(facts, open_nodes.pop())
         if f is None or f in seen:
             continue
-        if f.name in OF_SAMPLES or (f.name == "__call__" and facts.classes.holder(f) is not None):
+        if f.name in OF_SAMPLES or (f.name == "__call__" and facts.classes.holder(f) is not None and _gives(f)):
             return True
         seen.add(f)
         open_nodes += callers_of(facts, f)
     return False
+
+
+def _gives(f: ast.AST) -> bool:
+    """Whether a function gives back what may be a sample: `EarlyStopping()(loss, net)` gives nothing, or a yes."""
+    given = (n.value for n in walk(f) if isinstance(n, (ast.Return, ast.Yield, ast.YieldFrom)))
+    return any(v is not None and not isinstance(v, (ast.Constant, ast.Compare, ast.BoolOp)) for v in given)
 
 
 @once_a_file

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import re
 
+from .loops import last_part
+from .nodes import walk
 from .script import Facts, once_a_file
 
 # `net.load_state_dict(...)`, and a state that is gone through; an optimizer's has no buffers
@@ -24,3 +27,8 @@ def reads_states(facts: Facts) -> bool:
 def loads(text: str) -> bool:
     """Whether a file does so."""
     return "state_dict" in text and READS.search(text) is not None
+
+
+def saves_state(call: ast.Call) -> bool:
+    """`torch.save(net.state_dict(), path)`, which no data set gives."""
+    return any(last_part(c.func) == "state_dict" for a in call.args[:1] for c in walk(a, ast.Call))

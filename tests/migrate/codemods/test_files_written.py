@@ -77,6 +77,45 @@ def test_what_is_read_or_each_process_s_own_stays(source):
     assert once(source) == source
 
 
+STOPPING = """\
+import torch
+
+
+class Stopping:
+    def __init__(self, path):
+        self.path = path
+
+    def __call__(self, loss, net):
+        if loss < 1:
+            self.keep(net)
+        {given}
+
+    def keep(self, net):
+        torch.save({saved}, self.path)
+"""
+
+
+@pytest.mark.parametrize(
+    "given, saved",
+    [
+        ("self.last = loss", "net"),
+        ("return", "net"),
+        ("return False", "net"),
+        ("return loss < 1", "net"),
+        ("return self.stopped", "net.state_dict()"),
+        ("return self.stopped", "{'net': net.state_dict()}"),
+    ],
+)
+def test_what_an_object_saves_that_gives_no_sample_is_rank_0_s(given, saved):
+    assert "        on_rank_zero(torch.save)(" in once(STOPPING.format(given=given, saved=saved), waits=False)
+
+
+@pytest.mark.parametrize("given", ["return loss", "yield loss", "return self.made"])
+def test_what_a_transform_saves_is_every_process_s(given):
+    text = STOPPING.format(given=given, saved="loss")
+    assert once(text, waits=False) == text
+
+
 def test_a_library_s_call_that_is_given_an_open_file_stays():
     source = "import numpy as np\nwith open('a.npy', 'wb') as f:\n    np.save(f, x)"
     assert once(source) == source.replace("open(", "on_rank_zero(open)(")

@@ -299,7 +299,7 @@ class Devices:
 
     def elements(self, target: ast.Tuple, store: ast.AST, value: ast.expr) -> list[ast.expr] | None:
         """What unpacking a tuple, or what a function of this file gives, gives one of the targets, where it shows."""
-        made = [value] if isinstance(value, ast.Tuple) else self._returned(value)
+        made = [value] if isinstance(value, ast.Tuple) else self.returned(value)
         shown = [m.elts for m in made if isinstance(m, ast.Tuple) and len(m.elts) == len(target.elts)]
         starred = any(isinstance(e, ast.Starred) for elts in (target.elts, *shown) for e in elts)
         if not shown or len(shown) < len(made) or starred:
@@ -307,7 +307,7 @@ class Devices:
         place = [e is store for e in target.elts].index(True)
         return [elts[place] for elts in shown]
 
-    def _returned(self, call: ast.expr) -> list[ast.expr]:
+    def returned(self, call: ast.expr) -> list[ast.expr]:
         """What a function of this file gives, where each of its returns gives something."""
         f = self.function_of(call)
         found = [n.value for n in walk(f, ast.Return)] if f is not None else []

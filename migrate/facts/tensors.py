@@ -37,7 +37,7 @@ class Tensors:
         self._asked: set[object] = set()
         self._cuts = 0  # how often a value was asked for while it was being found
         self._known: dict[tuple[ast.AST, bool, int], bool] = {}
-        self._filled = Filled(facts)
+        self.filled = Filled(facts)
         self._kept_made = KeptMade(facts)
         self._known_filled: dict[tuple[Scope, str], bool] = {}
 
@@ -245,7 +245,7 @@ class Tensors:
 
     def _is_filled(self, name: str, scope: Scope) -> bool:
         """Whether a name is of a list or a dictionary that is filled with tensors made here."""
-        held = self._filled.held(name, scope)
+        held = self.filled.held(name, scope)
         key, cuts, asked = (scope, name), self._cuts, self._asked
         if held is None or key in self._known_filled:
             return held is not None and self._known_filled[key]

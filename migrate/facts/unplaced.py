@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 NETWORKS = "networks by what they are asked"  # a key of `facts.answers`
 OF_NETWORKS = ("parameters", "named_parameters", "train", "eval", "state_dict", "load_state_dict")
+SELF = ("to", "cuda", "cpu", "eval", "train", "float", "double", "half", "requires_grad_")  # give the network itself
 ASKS = ("shape", "size", "dim", "ndim", "dtype", "numel")  # where a tensor is makes no difference
 WEIGHT = re.compile(r"(weight|bias)(_|\Z)|running_(mean|var)\Z|grad\Z")
 HOLDS = ast.Tuple | ast.List | ast.Dict | ast.Starred | ast.keyword
@@ -114,7 +115,7 @@ def made_in_training(facts: Facts, made: ast.expr) -> bool:
     if not (isinstance(made, ast.Call) and _runs_in(facts, made, loops)):
         return False
     s = facts.scopes.statement_of(made)
-    named = isinstance(s, ast.Assign) and any(isinstance(t, ast.Name) and _is_network(facts, t) for t in s.targets)
+    named = isinstance(s, ast.Assign) and any(isinstance(t, ast.Name) and is_network(facts, t) for t in s.targets)
     return named or facts.placed.is_module(made)
 
 
@@ -184,11 +185,11 @@ def _given_to_network(facts: Facts, node: ast.AST) -> bool:
     if not isinstance(up, ast.Call) or child is up.func:
         return False
     f = up.func
-    if any(_is_network(facts, n) for n in ([f, f.value] if isinstance(f, ast.Attribute) else [f])):
+    if any(is_network(facts, n) for n in ([f, f.value] if isinstance(f, ast.Attribute) else [f])):
         return True
     called = spelled(f).rpartition(".")[2]
     keeps = called[:1].isupper()  # an object may keep it until the network has moved
-    return not keeps and any(_is_network(facts, a) for a in given_to(up))
+    return not keeps and any(is_network(facts, a) for a in given_to(up))
 
 
 def given_by_network(facts: Facts, node: ast.expr) -> bool:
@@ -212,7 +213,7 @@ def given_by_network(facts: Facts, node: ast.expr) -> bool:
     while isinstance(made, ast.Subscript):
         made = made.value
     f = made.func if isinstance(made, ast.Call) else made
-    called = isinstance(made, ast.Call) and any(_is_network(facts, n) for n in (f, getattr(f, "value", f)))
+    called = isinstance(made, ast.Call) and any(is_network(facts, n) for n in (f, getattr(f, "value", f)))
     return called or given_by_network(facts, made)
 
 
@@ -224,7 +225,7 @@ def _joins_weights(facts: Facts, call: ast.Call) -> bool:
     elif full != "torch.nn.utils.parameters_to_vector":
         return False
     asked = of.func if isinstance(of, ast.Call) else None
-    return isinstance(asked, ast.Attribute) and asked.attr == "parameters" and _is_network(facts, asked.value)
+    return isinstance(asked, ast.Attribute) and asked.attr == "parameters" and is_network(facts, asked.value)
 
 
 def _is_weight(facts: Facts, node: ast.expr) -> bool:
@@ -235,10 +236,10 @@ def _is_weight(facts: Facts, node: ast.expr) -> bool:
             node = node.func.value
         elif isinstance(node, ast.Subscript):
             node = node.value
-        elif isinstance(node, ast.Attribute) and not _is_network(facts, node):
+        elif isinstance(node, ast.Attribute) and not is_network(facts, node):
             named, node = named or node.attr not in VIEWS, node.value
         else:
-            return named and _is_network(facts, node)
+            return named and is_network(facts, node)
 
 
 def _holds_tensor(facts: Facts, node: ast.expr) -> bool:
@@ -252,10 +253,32 @@ def _holds_tensor(facts: Facts, node: ast.expr) -> bool:
     return own or WEIGHT.match(node.attr) is not None
 
 
-def _is_network(facts: Facts, node: ast.expr) -> bool:
+def is_network(facts: Facts, node: ast.expr) -> bool:
+    """Whether a name is asked for what networks have, or is given nothing else."""
     if not isinstance(node, (ast.Name, ast.Attribute)):
         return False
     if NETWORKS not in facts.answers:
         asked = (a.value for m in OF_NETWORKS for a in facts.attributes.get(m, ()))
         facts.answers[NETWORKS] = {spelled(e) for e in asked}
-    return spelled(node) in facts.answers[NETWORKS]
+    return spelled(node) in facts.answers[NETWORKS] or (isinstance(node, ast.Name) and _is_made_here(facts, node))
+
+
+def _is_made_here(facts: Facts, name: ast.Name) -> bool:
+    """Whether a name is given nothing but what makes a network: `teacher = Net().to(device)`."""
+    scope = facts.scopes.scope_of(name).lookup(name.id)
+    values = facts.devices.assigned(name.id, scope) if scope is not None and name.id not in scope.params else None
+    made = [n for v in values or () if not (isinstance(n := _unmoved(v), ast.Name) and n.id == name.id)]
+    return bool(made) and all(isinstance(m, ast.Call) and _makes_network(facts, m) for m in made)
+
+
+def _unmoved(value: ast.expr) -> ast.expr:
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in SELF:
+        value = value.func.value
+    return value
+
+
+def _makes_network(facts: Facts, call: ast.Call) -> bool:
+    full = facts.names.resolve(call.func) or ""
+    if full.startswith("torch.nn."):
+        return full.rpartition(".")[2][:1].isupper() and not full.endswith(("Loss", ".Parameter"))
+    return isinstance(call.func, ast.Name) and any(c.name == call.func.id for c in facts.classes.modules)

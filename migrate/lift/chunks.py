@@ -65,6 +65,7 @@ class Variables:
     aliases: dict[Variable, ast.expr] = field(default_factory=dict)  # parameters given an expression
     results: list[str] = field(default_factory=list)  # trunk names that are read again after the loop
     epoch_read_after: bool = False
+    after: set[str] = field(default_factory=set)  # trunk names that may be read after the loop, written in it or not
     unbound: list[str] = field(default_factory=list)  # trunk names that may have no value yet: None from now on
 
 
@@ -242,7 +243,7 @@ def _place(
     writes: dict[Variable, set[int]],
     needs: dict[Variable, set[int]],
 ) -> None:
-    read_after = _read_after(facts, recipe, binder)
+    read_after = v.after = _read_after(facts, recipe, binder)
     v.epoch_read_after = recipe.epoch in read_after
     taken: set[str] = set()
     for var in dict.fromkeys([*needs, *writes]):

@@ -11,6 +11,7 @@ from ..facts.script import Facts
 from ..facts.tensors import MAKES
 from ..facts.unplaced import given_by_network
 from .chunks import Binder, Chunk, Variable, Variables, bound_before, free_name, surely_bound
+from .computed import computed
 from .left_on_cpu import left_on_cpu
 from .loaders import values_of
 from .modes import has_modes, own_modes
@@ -81,7 +82,7 @@ def _configured(facts: Facts, recipe: Recipe, binder: Binder, variables: Variabl
     for n in reached:
         _hand_over(variables, n)
     recipe.own_modes = own_modes(facts, recipe, chunks, _with_modes(facts, recipe, binder, chunks, reached))
-    _devices(facts, binder, variables, c)
+    _devices(facts, recipe, binder, variables, c)
     if optimizers:
         c.model_class = _model_class(facts, recipe, binder, optimizers[0])
         order = [n for n in variables.constructor if n not in c.handled]
@@ -261,7 +262,7 @@ def _with_modes(facts: Facts, recipe: Recipe, binder: Binder, chunks: list[Chunk
                 yield n
 
 
-def _devices(facts: Facts, binder: Binder, variables: Variables, c: Configured) -> None:
+def _devices(facts: Facts, recipe: Recipe, binder: Binder, variables: Variables, c: Configured) -> None:
     """A device that a step still reads is the module's own."""
     for name in variables.constructor:
         values = facts.devices.assigned(name, binder.trunk_scope)
@@ -279,7 +280,9 @@ def _devices(facts: Facts, binder: Binder, variables: Variables, c: Configured) 
         elif values and name not in facts.tensors.learned and all(_is_tensor(facts, v) for v in values):
             if not left_on_cpu(facts, binder, name):
                 c.tensors.add(name)
-        elif values and all(given_by_network(facts, v) for v in values):
+        elif (values and all(given_by_network(facts, v) for v in values)) or computed(
+            facts, name, binder.trunk_scope, recipe.epoch_loop
+        ):
             c.placed.add(name)
 
 

@@ -9,9 +9,9 @@ import ast
 from collections.abc import Callable
 
 from ..codemods.place_like_inputs import PlaceLikeInputs
-from ..facts.nodes import FUNCTIONS
+from ..facts.scopes import Scope
 from ..facts.script import Facts
-from ..facts.unplaced import OF_NETWORKS
+from ..facts.unplaced import OF_NETWORKS, is_network
 from ..report import Edit
 from .shape.edits import Edits
 
@@ -21,13 +21,16 @@ CODE = PlaceLikeInputs.code
 def place_kept(facts: Facts, edits: Edits, line: Callable[[int], int]) -> list[Edit]:
     """`net(fixed.to(next(net.parameters()).device))`. `line`: of the original, for one of this text."""
     said = []
-    fit = next((a.lineno for a in facts.attributes.get("fit", ()) if _is_called(facts, a)), 0)
-    for s in facts.tree.body:
+    fitting = next((a for a in facts.attributes.get("fit", ()) if _is_called(facts, a)), None)
+    if fitting is None:
+        return []
+    fit, home = fitting.lineno, facts.scopes.scope_of(fitting)
+    for s in getattr(home.node, "body", ()):
         move = _move(facts, s) if s.lineno < fit else None
         if move is None or facts.in_formatted_string(move):
             continue
         assert isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Name)
-        reads = _reads(facts, s.targets[0], fit)
+        reads = _reads(facts, s.targets[0], home, fit)
         if not reads:
             continue
         edits.replace(*facts.text.method_of(move), "")
@@ -54,25 +57,26 @@ def _move(facts: Facts, s: ast.stmt) -> ast.Call | None:
     return None if others and call.func.attr == "to" else call  # type: ignore[attr-defined]
 
 
-def _reads(facts: Facts, name: ast.Name, fit: int) -> list[tuple[ast.Name, str]]:
-    """Where a name is read, with the network that is given it; none where anything else reads it."""
-    module = facts.scopes.module
-    reads = list(facts.scopes.reads(name.id, module))
-    if len(module.stores[name.id]) != 1 or any(name.id in s.globals for s in facts.scopes.by_node.values()):
+def _reads(facts: Facts, name: ast.Name, home: Scope, fit: int) -> list[tuple[ast.Name, str]]:
+    """Where a name is read once networks are placed, with the one given it; none where anything else reads it."""
+    reads = list(facts.scopes.reads(name.id, home))
+    if len(home.stores[name.id]) != 1 or any(name.id in s.globals for s in facts.scopes.by_node.values()):
         return []
     found = []
     for read in reads:
         up = facts.scopes.parents.get(read)
         call = facts.scopes.parents.get(up) if isinstance(up, ast.keyword) else up
-        within = any(isinstance(u, FUNCTIONS) for u in facts.scopes.ancestors(read))
-        given = isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and _is_network(facts, call.func.id)
-        if not given or not (within or read.lineno > fit) or facts.in_formatted_string(read):
+        within = facts.scopes.scope_of(read) is not home
+        given = isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and _is_network(facts, call.func)
+        if not given or facts.in_formatted_string(read):
             return []
-        found.append((read, call.func.id))  # type: ignore[union-attr]
+        if within or read.lineno > fit:  # above, neither is placed
+            found.append((read, call.func.id))  # type: ignore[union-attr]
     return found
 
 
-def _is_network(facts: Facts, name: str) -> bool:
-    """`net` where the Module, or the script, asks `net.parameters()` and the like."""
+def _is_network(facts: Facts, name: ast.Name) -> bool:
+    """`net` where the Module, or the script, asks `net.parameters()` and the like, or that is given nothing else."""
     asked = (a.value for m in OF_NETWORKS for a in facts.attributes.get(m, ()))
-    return any(name == (v.attr if isinstance(v, ast.Attribute) else getattr(v, "id", None)) for v in asked)
+    known = {v.attr if isinstance(v, ast.Attribute) else getattr(v, "id", None) for v in asked}
+    return name.id in known or is_network(facts, name)

@@ -18,6 +18,7 @@ from ..report import Edit, Note
 from .between import check_between
 from .chunk_lines import ChunkLines, names_in, returned_names
 from .chunks import Chunk, Variable
+from .computed import left_there
 from .configure import Configured
 from .contained import registered
 from .cpu_networks import cpu_networks
@@ -35,10 +36,11 @@ from .owned import called_on, owned_networks
 from .recipe import LIFTED_FROM, CannotLift, Recipe
 from .settings import settings_of
 from .splice import indent
-from .trunk import Trunk
+from .trunk import ON_CPU, Trunk
 
 CODE = "PTM700"
 UNREAD = "PTM102"
+MOVES = "PTM101"
 
 
 @dataclass
@@ -99,6 +101,7 @@ class ModuleBuilder(ChunkLines):
             )
         unbound = self.variables.unbound
         self._stays_on_cpu()
+        self._left_there()
         check_between(self)
         trunk = Trunk(self, self.name, self.accelerator).lines()
         return Lifted(lines, trunk, self.configured, removed, unbound, self.edits, self.attention)
@@ -112,9 +115,18 @@ class ModuleBuilder(ChunkLines):
         if self.accelerator is None and self.facts.without_devices:
             why = needs_cpu(self)
             if why is not None:
-                self.accelerator = '"cpu"'
+                self.accelerator = ON_CPU
                 says = "the script names no device, and nothing moves"
                 self._warn(why[0], f"`{self.facts.short(why[0])}`: {says} {why[1]}: it runs on the CPU, as before")
+
+    def _left_there(self) -> None:
+        """What a network gave above the loop, of which the text does not show that it is one tensor."""
+        read = sorted({*self.variables.constructor, *self.variables.after} - self.configured.placed)
+        at = (self.binder.trunk_scope, self.recipe.epoch_loop)
+        given = [v for n in read if (v := left_there(self.facts, n, *at)) is not None]
+        for value in dict.fromkeys(given if self.accelerator != ON_CPU else ()):
+            says = f"`{self.facts.short(value)}`: made before the Trainer has placed the network, it stays on the CPU"
+            self._warn(value, f"{says}: on a GPU, move it where it is used", MOVES)
 
     def _say_own_device(self, removed: list[ast.FunctionDef]) -> None:
         for call, chunk in self.own_device.chunks.items():
@@ -140,9 +152,9 @@ class ModuleBuilder(ChunkLines):
                 if any(self.configured.reads.get(n.id) == OWN for n in where):
                     yield call
 
-    def _warn(self, node: ast.AST, message: str) -> None:
+    def _warn(self, node: ast.AST, message: str, code: str = CODE) -> None:
         line, column, _, _ = self.facts.text.key(node)
-        self.attention.append(Note(line, column + 1, CODE, message))
+        self.attention.append(Note(line, column + 1, code, message))
 
     def _sample_sums(self) -> tuple[str, ...]:
         """What a step only adds to, sample by sample: a rank whose share is empty may not."""

@@ -8,10 +8,13 @@ from ..facts.choice import known_in
 from ..facts.nodes import walk
 from ..facts.runtime_names import imported_as
 from .chunks import Variable, bound_before
+from .computed import computed
 from .epochs import epoch_afterwards, max_epochs
 from .reads import stored, sure_of
 from .recipe import CannotLift
 from .rewriting import Rewriter
+
+ON_CPU = '"cpu"'  # the Trainer's accelerator where a script names no device and works on tensors of its own
 
 
 class Trunk:
@@ -28,15 +31,24 @@ class Trunk:
         made = f"{self.name}({', '.join(names)})"
         own = self._free("trainer")
         lines = [f"{own} = {imported_as(self.facts, 'Trainer')}({', '.join(self._options())})"]
-        if self.variables.results:
+        computed = self._computed()
+        if self.variables.results or computed:
             module = self._free("module")
             lines += [f"{module} = {made}", f"{own}.fit({', '.join([module, *self._loaders()])})"]
+            lines += [f"{n} = {n}.to({module}.device)" for n in computed]
             lines += [f"{n} = {self._result(module, Variable('', n))}" for n in self.variables.results]
         else:
             lines.append(f"{own}.fit({', '.join([made, *self._loaders()])})")
         if self.variables.epoch_read_after and not self.rewriter.epoch_seen:
             lines.append(f"{r.epoch} = {epoch_afterwards(self.facts, r).replace('trainer.', own + '.', 1)}")
         return lines
+
+    def _computed(self) -> list[str]:
+        """What a network computed above the loop, where it was on the CPU still, and what stands below reads."""
+        if self.accelerator == ON_CPU:
+            return []
+        names = sorted(self.variables.after - set(self.variables.results))
+        return [n for n in names if computed(self.facts, n, self.scope, self.recipe.epoch_loop)]
 
     def _options(self) -> list[str]:
         """The Trainer's arguments."""

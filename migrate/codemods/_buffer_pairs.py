@@ -5,8 +5,12 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from ..facts.nodes import walk
 from ..facts.script import Facts
+from ..facts.several import taken_apart
 from ._apart import apart, is_own, parts
+from ._one_memory import shares_memory
+from .name_lambdas import free_name
 
 
 def tensors_of(facts: Facts, s: ast.stmt) -> dict[str, ast.expr]:
@@ -15,8 +19,48 @@ def tensors_of(facts: Facts, s: ast.stmt) -> dict[str, ast.expr]:
         plain = all(isinstance(t, ast.Name) or is_own(t) for t in s.targets)
         alike = plain and facts.tensors.is_tensor(s.value)
         return {t.attr: s.value for t in s.targets if isinstance(t, ast.Attribute)} if alike else {}
+    if of := taken_of(facts, s):
+        return dict.fromkeys((t.attr for t in s.targets[0].elts if is_own(t)), of)  # type: ignore[attr-defined]
     own = [(t, v) for t, v in parts(facts, s) if is_own(t)]
     return {t.attr: v for t, v in own if isinstance(t, ast.Attribute) and facts.tensors.is_tensor(v)}
+
+
+def taken_of(facts: Facts, s: ast.stmt) -> ast.Call | None:
+    """The `torch.meshgrid(x, y)` of tensors made there that is taken apart, into attributes of self and names alone."""
+    target = s.targets[0] if isinstance(s, ast.Assign) and len(s.targets) == 1 else None
+    if not isinstance(target, (ast.Tuple, ast.List)) or not isinstance(s, ast.Assign):
+        return None
+    plain = all(isinstance(e, ast.Name) or is_own(e) for e in target.elts) and any(map(is_own, target.elts))
+    found = plain and facts.tensors.is_tensor(taken_apart(facts, s.value))
+    return s.value if found and isinstance(s.value, ast.Call) else None
+
+
+def registered_parts(facts: Facts, s: ast.Assign, persistent: bool) -> Any:
+    """`a, b = torch.meshgrid(x, y)` with a statement for each part that an attribute was given."""
+    scope = facts.scopes.scope_of(s)
+    taken = {n.id for n in walk(scope.node, ast.Name)} | set(scope.params)
+    shares, names = shares_memory(s.value), []
+    for t in s.targets[0].elts:  # type: ignore[attr-defined]
+        names.append(free_name(t.attr, taken) if isinstance(t, ast.Attribute) else t.id)
+        taken.add(names[-1])
+
+    def rewrite(original: Any, updated: Any) -> Any:
+        import libcst as cst
+
+        targets = updated.targets[0].target
+        end = cst.Semicolon(whitespace_after=cst.SimpleWhitespace(" "))
+        new = [e.with_changes(value=cst.Name(n)) for e, n in zip(targets.elements, names, strict=True)]
+        first = updated.targets[0].with_changes(target=targets.with_changes(elements=new))
+        statements: list[Any] = [updated.with_changes(targets=[first])]
+        for e, n in zip(targets.elements, names, strict=True):
+            if isinstance(e.value, cst.Attribute):
+                value = cst.Call(cst.Attribute(cst.Name(n), cst.Name("contiguous"))) if shares else cst.Name(n)
+                statements.append(register(e.value.attr.value, value, persistent))
+        statements = [one.with_changes(semicolon=end) for one in statements]
+        statements[-1] = statements[-1].with_changes(semicolon=updated.semicolon)
+        return cst.FlattenSentinel(statements)
+
+    return rewrite
 
 
 def registered(names: set[str], persistent: bool) -> Any:

@@ -17,6 +17,7 @@ OF_ONE = VIEWS | set(
     "view reshape squeeze unsqueeze t transpose permute detach flatten unflatten narrow select diagonal contiguous "
     "expand expand_as view_as swapaxes movedim cuda to float".split()
 )
+SPREADS = ("expand", "expand_as", "broadcast_to", "meshgrid", "broadcast_tensors")
 
 
 def changed_beside(facts: Facts, making: list[ast.AST]) -> dict[str, str]:
@@ -42,7 +43,16 @@ def shares_memory(value: ast.expr | None) -> bool:
     while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in ("cuda", "to"):
         value = value.func.value
     named = isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute)
-    return named and value.func.attr in ("expand", "expand_as", "broadcast_to")  # type: ignore[union-attr]
+    return named and value.func.attr in SPREADS  # type: ignore[union-attr]
+
+
+def may_share(facts: Facts, value: ast.expr | None) -> bool:
+    """The same, of `x` and `x.to(device)` of `x, y = torch.meshgrid(rows, columns)` too."""
+    of = facts.devices.moved(value) if isinstance(value, ast.Call) else value
+    scope = facts.scopes.scope_of(of).lookup(of.id) if isinstance(of, ast.Name) else None
+    pairs = (facts.scopes.parents.get(s) for s in (scope.stores.get(of.id, ()) if scope is not None else ()))  # type: ignore[union-attr]
+    wholes = (facts.scopes.parents.get(p) for p in pairs if isinstance(p, (ast.Tuple, ast.List)))
+    return shares_memory(value) or any(isinstance(s, ast.Assign) and shares_memory(s.value) for s in wholes)
 
 
 def _base(value: ast.expr) -> str | None:

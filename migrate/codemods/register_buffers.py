@@ -17,8 +17,17 @@ from ..facts.script import Facts
 from ..facts.tensor_makers import is_open
 from ..facts.tensor_methods import METHODS
 from ..report import Note
-from ._buffer_pairs import is_parameter, keys, register, registered, registered_each, tensors_of
-from ._one_memory import changed_beside, shares_memory
+from ._buffer_pairs import (
+    is_parameter,
+    keys,
+    register,
+    registered,
+    registered_each,
+    registered_parts,
+    taken_of,
+    tensors_of,
+)
+from ._one_memory import changed_beside, may_share
 from ._tensor_holders import filled, holds
 from .argument_rewrites import DropArgument, keep_arguments, set_keyword
 from .base import Change, Codemod
@@ -107,11 +116,13 @@ class RegisterBuffers(Codemod):
     def _pair(self, facts: Facts, of: _Class, s: ast.stmt) -> list[Change]:
         """`self.a, self.b = torch.ones(2), torch.zeros(2)`, where nothing else gives them a value."""
         made, several = tensors_of(facts, s), isinstance(s, ast.Assign) and len(s.targets) > 1
+        apart = taken_of(facts, s)
         taken = TAKEN | (OF_TRAINER if of.node in facts.classes.run_by_trainer else set())
         if not made or s.lineno < of.ready or taken & set(made) or facts.tensors.registered(of.node) & set(made):
             return []
         for name, value in made.items():
-            alone = of.given[name] == [None] and not name.startswith("__") and not shares_memory(value)
+            shares = may_share(facts, value) and value is not apart
+            alone = of.given[name] == [None] and not name.startswith("__") and not shares
             if not alone or name in of.changed or self._bound_elsewhere(facts, of.node, name):
                 return []
         facts.buffers.update((of.node, name) for name in made)
@@ -120,6 +131,8 @@ class RegisterBuffers(Codemod):
         persistent = not reads_states(facts)
         says = f"`self.register_buffer(...)` of {names}: they move with the module; {keys(persistent, True)}"
         rewrite = registered_each(persistent) if several else registered(set(made), persistent)
+        if apart is not None and isinstance(s, ast.Assign):
+            rewrite = registered_parts(facts, s, persistent)
         return [*self._placed(facts, s), Change(s, self.edit(facts, s, says), rewrite)]
 
     # -- one attribute ---------------------------------------------------------------------------------------
@@ -165,7 +178,7 @@ class RegisterBuffers(Codemod):
             if not any(always_before(facts, t, s) for t in statements if t is not s):  # then it is a buffer already
                 persistent = not reads_states(facts)
                 says = f'`self.register_buffer("{name}", ...)`: it moves with the module; {keys(persistent)}'
-                yield Change(s, self.edit(facts, s, says), _registered(name, shares_memory(s.value), persistent))
+                yield Change(s, self.edit(facts, s, says), _registered(name, may_share(facts, s.value), persistent))
 
     def _unfit(
         self, facts: Facts, of: _Class, name: str, statements: list[ast.Assign], tensors: list[ast.Assign]

@@ -17,6 +17,7 @@ from .kept_made import KeptMade
 from .loops import MODEL_NAME
 from .nodes import walk
 from .placed import LIKE, MAKES_TENSORS
+from .several import taken_apart
 from .tensor_methods import FUNCTIONS, METHODS, ONE_WITHOUT_ARGUMENTS, VIEWS
 
 if TYPE_CHECKING:
@@ -315,6 +316,8 @@ class Tensors:
         outer = self.facts.scopes.parents.get(up) if isinstance(up, ast.Tuple) else None
         if isinstance(outer, ast.Assign) and isinstance(outer.value, ast.Attribute) and up in outer.targets:
             return outer.value  # first, second = self.pair
+        if isinstance(outer, ast.Assign) and up in outer.targets and (of := taken_apart(self.facts, outer.value)):
+            return of  # x, y = torch.meshgrid(rows, columns)
         if isinstance(outer, ast.Assign) and isinstance(outer.value, ast.Tuple) and up in outer.targets:
             assert isinstance(up, ast.Tuple)
             pairs = zip(up.elts, outer.value.elts, strict=False)

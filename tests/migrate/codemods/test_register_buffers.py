@@ -542,21 +542,3 @@ class Table(torch.nn.Module):
 def test_an_array_that_becomes_a_tensor_has_its_name_already():
     """register_buffer() raises for an attribute that is there."""
     check_unchanged(module("self.scale = np.ones(4)\nself.scale = torch.from_numpy(self.scale)"), select="PTM105")
-
-
-@pytest.mark.parametrize(
-    ("line", "names"),
-    [
-        ("self.a, self.b = torch.meshgrid(torch.arange(n), torch.arange(n))", "ab"),
-        ("self.a, self.b = torch.meshgrid([torch.arange(n), torch.arange(n)])", "ab"),
-        ("self.a, b = torch.eye(4).chunk(2)", "a"),
-        ("self.a, self.b, self.c = torch.linalg.svd(torch.eye(n))", "abc"),
-        ("self.a, self.b = m.chunk(2)", ""),
-        ("self.a, self.b = torch.eye(4).shape", ""),
-        ("a, b = torch.eye(4).chunk(2)", ""),
-    ],
-)
-def test_several_that_one_call_makes_are_told(line, names):
-    source = f"import torch\nclass N(torch.nn.Module):\n    def __init__(self, n, m):\n        super().__init__()\n        {line}\n"
-    says = [f"PTM105 line 5: `self.{name}` is a tensor that does not move with the module" for name in names]
-    check_unchanged(source, says)

@@ -45,7 +45,7 @@ def count_whiles(facts: Facts) -> str | None:
 def end_whiles(facts: Facts) -> str | None:
     """A while loop around the loop over batches becomes a for loop that asks at the end of each round."""
     batches = step_loop(facts)
-    loop = epochs_of(facts, batches) if isinstance(batches, ast.For) and _over_batches(facts, batches) else None
+    loop = epochs_of(facts, batches) if isinstance(batches, ast.For) and over_batches(facts, batches) else None
     if not isinstance(loop, ast.While) or loop.orelse or facts.text.margin(loop).strip():
         return None
     if any(isinstance(n, ast.Continue) and nearest_loop(facts, n) is loop for n in walk_here(loop)):
@@ -79,7 +79,7 @@ def _holds_at_first(facts: Facts, loop: ast.While) -> bool:
     return False
 
 
-def _over_batches(facts: Facts, loop: ast.For) -> bool:
+def over_batches(facts: Facts, loop: ast.For) -> bool:
     """Over a loader; by its name, where another file makes it."""
     return iterates_loader(facts, loop) or facts.loops.is_loader(loop.iter)
 

@@ -15,6 +15,7 @@ from .hoist import hoist_passes
 from .imported import import_above
 from .inline import inline_step
 from .iterators import draw_in_a_loop
+from .listed import count_what_is_listed
 from .loops import around_lone_loop, count_whiles, end_whiles, name_the_epoch, name_the_first
 from .modes import switch_in_place
 from .parameters import name_given
@@ -30,6 +31,7 @@ from .walrus import name_before
 
 STEPS: tuple[Callable[[Facts], str | None], ...] = (
     name_the_epoch,
+    count_what_is_listed,
     name_the_first,
     add_the_start,
     count_from_there,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +14,9 @@ from .report import Edit, FileReport, Note, Report
 
 if TYPE_CHECKING:
     from .verify.ladder import Ladder
+
+SAID_OF = re.compile(r"\A`[^`]*`")
+ONE_BY_ONE = 5  # notes of one cause in a file
 
 
 def render(report: Report, where: Path | None = None, to_stderr: bool = False) -> None:
@@ -48,12 +53,34 @@ def _render_file(f: FileReport, console: Console) -> None:
         line.append(f"  -> {f.output}")
     console.print(line)
     rows: list[Note] = sorted([*f.edits, *f.attention], key=lambda n: (n.line, n.column, n.code, n.message))
+    alike = _of_one_cause(n for n in rows if not isinstance(n, Edit))
     for n in rows:
-        kind = "" if isinstance(n, Edit) else "  (look at this)"
+        others = alike.get(_cause(n), []) if not isinstance(n, Edit) else []
+        if others and n is not others[0]:
+            continue
+        more = f", and at {len(others) - 1} more of its kind: lines {_lines(others[1:])}" if others else ""
+        kind = "" if isinstance(n, Edit) else f"  (look at this{more})"
         row = Text(f"  {f.path}:{n.line}:{n.column}: ")
         row.append(n.code, style="green" if not kind else "yellow")
         row.append(f" {n.message}{kind}")
         console.print(row)
+
+
+def _cause(n: Note) -> tuple[str, str]:
+    """What is said, but for the code that it is said of."""
+    return n.code, SAID_OF.sub("", n.message)
+
+
+def _of_one_cause(notes: Iterable[Note]) -> dict[tuple[str, str], list[Note]]:
+    """The notes that are told once for all, by their cause: more than a reader would read one by one."""
+    found: dict[tuple[str, str], list[Note]] = {}
+    for n in notes:
+        found.setdefault(_cause(n), []).append(n)
+    return {cause: of for cause, of in found.items() if len(of) > ONE_BY_ONE}
+
+
+def _lines(notes: list[Note]) -> str:
+    return ", ".join(str(line) for line in dict.fromkeys(n.line for n in notes))
 
 
 def _count(n: int, what: str) -> str:

@@ -18,6 +18,7 @@ from .codemods.remove_device_calls import RemoveDeviceCalls
 from .codemods.remove_unused_devices import RemoveUnusedDevices
 from .facts.choice import accelerator
 from .facts.copies import copies_of_weights
+from .facts.hosts import names_no_device
 from .facts.kept_copies import kept_copies
 from .facts.nodes import walk
 from .facts.runtime_names import RUNTIME, as_import, imported_as
@@ -184,7 +185,6 @@ def _one(
     plain: Facts, among: bool = False, *, original: Facts, options: Options, by_hand: bool, imports: Sequence[str]
 ) -> LiftedText:
     """A text with its one training lifted. `among`: others wait in it, or were lifted before; it has no imports yet."""
-    from .facts.hosts import names_no_device
     from .lift.find import outline
     from .lift.lift import lift
     from .lift.own_device import CODE as PLACED
@@ -249,8 +249,8 @@ def _finished(
         text, notes = _on_lightning(edits.done(), names, original)
         return text, told, [*notes, *races]
     placed = place_batches(lifted, edits, moving, line)
-    if placed and moving and options.wants(EVALUATED):
-        races += evaluated_before(lifted, evaluations(lifted), line)
+    if options.wants(EVALUATED) and not names_no_device(original):
+        races += evaluated_before(lifted, evaluations(lifted) if placed and moving else [], line)
     names = [*names, as_import(ON_DEVICE, imported_as(lifted, ON_DEVICE))] if placed else names
     placed += place_kept(lifted, edits, line)
     there = next((s for s in lifted.walk(ast.ImportFrom) if s.module == RUNTIME), None)

@@ -8,9 +8,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 
+from ..facts.loops import EVALUATES
+from ..facts.nodes import walk
+from ..facts.other_files import found_there
 from ..facts.runtime_names import RUNTIME
 from ..facts.script import Facts
 from ..report import Note
+from .called_networks import given_networks
 
 CODE = "PTM101"
 OF_NETWORKS = ("train", "eval", "forward")  # which every network has
@@ -23,16 +27,26 @@ def evaluated_before(facts: Facts, loops: list[ast.For], line: Callable[[int], i
     `loops`: those that evaluate. `line`: of the original for one of this text.
     """
     fits = [c for c in facts.calls_of("fit") if _is_trainers(facts, c)]
+    found = [(site, loop.iter) for loop in loops for site in _sites(facts, loop)] if fits else []
+    found += [(call, call) for call in _evaluated_elsewhere(facts)] if fits else []
     told: set[ast.AST] = set()
-    for loop in loops if fits else ():
-        for site in _sites(facts, loop):
-            if site in told or not any(_misses(facts, site, fit) for fit in _beside(facts, site, fits)):
-                continue
-            told.add(site)
-            row, column, _, _ = facts.text.key(site)
-            shown = f"`{facts.short(site if isinstance(site, ast.Call) else loop.iter)}`"
-            says = f"{shown}: an evaluation where the Trainer has not placed the networks runs on the CPU"
-            yield Note(line(row), column + 1, CODE, f"{says}: on a GPU, move what it works with there first")
+    for site, loader in found:
+        if site in told or not any(_misses(facts, site, fit) for fit in _beside(facts, site, fits)):
+            continue
+        told.add(site)
+        row, column, _, _ = facts.text.key(site)
+        shown = f"`{facts.short(site if isinstance(site, ast.Call) else loader)}`"
+        says = f"{shown}: an evaluation where the Trainer has not placed the networks runs on the CPU"
+        yield Note(line(row), column + 1, CODE, f"{says}: on a GPU, move what it works with there first")
+
+
+def _evaluated_elsewhere(facts: Facts) -> Iterator[ast.Call]:
+    """The calls that give a network to a function of another file which goes over batches and trains nothing."""
+    for call in facts.walk(ast.Call) if facts.others else ():
+        found = found_there(facts, call.func) if given_networks(facts, call) else None
+        there, f = (found[1], found[2]) if found is not None else (facts, None)
+        if isinstance(f, ast.FunctionDef) and EVALUATES in {there.loops.hot_loops.get(n) for n in walk(f)}:
+            yield call
 
 
 def _is_trainers(facts: Facts, call: ast.Call) -> bool:

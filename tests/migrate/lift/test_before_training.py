@@ -1,7 +1,8 @@
 """An evaluation that no training comes before runs where the networks were made, on the CPU: it is told of."""
 
 import pytest
-from ptmigrate.migrate.migrate import migrate_text
+from ptmigrate.migrate.migrate import Options, migrate_text
+from ptmigrate.migrate.project import collect, migrate_all
 
 SCRIPT = """\
 import sys
@@ -122,3 +123,39 @@ def test_one_below_the_training_is_not(text):
 def test_in_a_script_that_moves_nothing_it_runs_where_it_always_did():
     text = script("print(test(model, loader))").replace(".to(device)", "")
     assert not told(text.replace('device = torch.device("cuda" if torch.cuda.is_available() else "cpu")\n', ""))
+
+
+THERE = """\
+import torch
+
+
+def rate(model, loader, device):
+    right = 0
+    for x, y in loader:
+        right += (model(x.to(device)).argmax(1) == y.to(device)).sum().item()
+    return right
+
+
+def summary(model, loader):
+    return sum(p.numel() for p in model.parameters()) * len(loader)
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "lines"),
+    [
+        ("print(rate(model, loader, device))", "pass", 1),
+        ("pass", "print(rate(model, loader, device))", 0),
+        ("print(summary(model, loader))", "pass", 0),
+    ],
+)
+def test_one_of_another_file_is_too(tmp_path, before, after, lines):
+    a, b = SCRIPT.index("def test("), SCRIPT.index("def main(")
+    text = f"from there import rate, summary\n{SCRIPT[:a]}{SCRIPT[b:]}".replace("BEFORE", before).replace(
+        "AFTER", after
+    )
+    (tmp_path / "main.py").write_text(text)
+    (tmp_path / "there.py").write_text(THERE)
+    done = migrate_all(collect([tmp_path / "main.py"]), Options())
+    notes = [n for m in done for n in m.result.attention if "has not placed the networks" in n.message]
+    assert [n.line for n in notes] == [line_of(text, before)] * lines

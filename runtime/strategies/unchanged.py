@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import torch
+
 from ..errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -32,10 +34,15 @@ class Unchanged:
         changed = [name for name, p, version, place in before if (p._version, p.data_ptr()) != (version, place)]
         if values and not changed:
             pairs = zip(before, values, strict=True)
-            changed = [name for (name, p, _, _), value in pairs if not p.detach().equal(value)]
+            changed = [name for (name, p, _, _), value in pairs if not _is_same(p.detach(), value)]
         if changed:
             strategy = self.module.trainer.strategy.name
             raise ConfigurationError(
                 f"{self.name} changes the parameter {changed[0]!r}: under strategy {strategy!r} it {self.why}; change "
                 "it in on_train_batch_end, or use 'ddp'"
             )
+
+
+def _is_same(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """What is no number is no change: a training that has diverged goes on, as it does on one device."""
+    return one.equal(other) or bool(torch.isclose(one, other, rtol=0.0, atol=0.0, equal_nan=True).all())

@@ -252,6 +252,16 @@ def test_a_step_that_changes_parameters_would_do_so_once_a_device(traceless):
     assert trained(Moves(traceless), 1)[1].global_step == 6
 
 
+class Diverged(Net):
+    def on_train_batch_start(self, batch, batch_idx):
+        if self.global_step == 1:
+            self.net[2].bias.data.fill_(float("nan"))
+
+
+def test_a_training_that_has_diverged_goes_on_as_on_one_device():
+    assert trained(Diverged(), 1)[1].global_step == trained(Diverged(), 2)[1].global_step == 6
+
+
 class MovesLate(Net):
     def training_step(self, batch, batch_idx):
         if self.global_step >= 2:

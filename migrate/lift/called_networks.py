@@ -39,11 +39,20 @@ def calls_network(facts: Facts, call: ast.Call) -> bool:
 
 def works_with_network(facts: Facts, call: ast.Call, depth: int = 0) -> bool:
     """Whether a call is one of a network, gives one to a function, or is one of a function that does either."""
-    if calls_network(facts, call) or given_networks(facts, call):
+    if calls_network(facts, call) or given_networks(facts, call) or _calls_itself(facts, call):
         return True
     there, f = _called(facts, call) if depth < DEPTH else (facts, None)
     inner = (n for n in walk(f, ast.Call)) if f is not None else ()
     return any(works_with_network(there, n, depth + 1) for n in inner)
+
+
+def _calls_itself(facts: Facts, call: ast.Call) -> bool:
+    """`self(x)`, `self.forward(x)` in a method of a network."""
+    f = call.func
+    own = f.value if isinstance(f, ast.Attribute) and f.attr == "forward" else f
+    if not (isinstance(own, ast.Name) and own.id == "self"):
+        return False
+    return any(up in facts.classes.modules for up in facts.scopes.ancestors(call))
 
 
 def given_networks(facts: Facts, call: ast.Call) -> list[ast.expr]:

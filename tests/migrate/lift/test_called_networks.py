@@ -83,3 +83,42 @@ STAY = [
 def test_what_is_no_network_is_given_batches_as_they_are(defined, named, found):
     result = migrate_text(script(defined, named, found))
     assert result.plan == "module" and "on_device" not in result.text
+
+
+STEPS = """\
+class Steps(nn.Module):
+    def measure(self, batch):
+        x, y = batch
+        return (CALL.argmax(1) == y).sum().item()
+
+class Net(Steps):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 3)
+
+    def forward(self, x):
+        return self.layer(x)
+
+class Plain:
+    def __call__(self, x):
+        return x
+
+    def measure(self, batch):
+        return CALL.argmax(1)[0].item()
+
+def right(f, held):
+    return [f.measure(batch) for batch in held]
+"""
+
+
+@pytest.mark.parametrize("call", ["self(x)", "self.forward(x)"])
+def test_a_method_of_a_network_that_calls_itself(tmp_path, call):
+    text = script(STEPS.split("class Plain")[0].replace("CALL", call) + "def right" + STEPS.split("def right")[1],
+                  "net = Net()", "right(net, test_loader)")  # fmt: skip
+    assert "for batch in on_device(held)" in check_on_card(tmp_path, text)
+
+
+def test_a_method_of_a_plain_object_that_calls_itself():
+    plain = "class Plain" + STEPS.split("class Plain")[1].replace("CALL", "self(batch[0])")
+    result = migrate_text(script(plain, "plain = Plain()", "right(plain, test_loader)"))
+    assert result.plan == "module" and "on_device" not in result.text

@@ -27,6 +27,8 @@ NAME = "on_device"
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 COMPREHENSIONS: tuple[type[Comprehension], ...] = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 Loop = ast.For | ast.comprehension
+Sets = ast.Assign | ast.NamedExpr
+SETS = (ast.Assign, ast.NamedExpr)
 OF_NETWORKS = {"eval", "train", "parameters", "zero_grad", "state_dict", "load_state_dict", "modules", "children",
                "named_parameters", "named_modules", "named_children", "buffers", "named_buffers"}  # fmt: skip
 GIVES = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)  # what is written out, as a list of networks, shows itself
@@ -136,7 +138,7 @@ def moving_batches(facts: Facts, changes: Iterable[Change]) -> Moving:
 def _feeds_network(facts: Facts, draw: ast.Call) -> bool:
     """Whether a network gets what is drawn: `x, y = next(it)`, `net(x)`. A data set, or a collate_fn, moved it."""
     around = next((u for u in facts.scopes.ancestors(draw) if isinstance(u, ast.FunctionDef)), facts.tree)
-    names = _set_by(s) if isinstance(s := facts.scopes.statement_of(draw), ast.Assign) else set()
+    names = {n for s in (draw, *facts.scopes.ancestors(draw)) if isinstance(s, SETS) for n in _set_by(s)}
     for made in _assigns(around):
         names |= _set_by(made) if names & _taken_from(made.value) else set()
     calls = [c for c in walk(around, ast.Call) if works_with_network(facts, c)]
@@ -165,17 +167,17 @@ def _gives_what_moved(facts: Facts, loop: Loop, around: ast.AST, read: set[str])
     return bool(own) and not (own & called or any(uses(around).methods.get(n, set()) & OF_NETWORKS for n in own))
 
 
-def _leading_to(names: set[str], assigns: list[ast.Assign]) -> list[ast.Assign]:
+def _leading_to(names: set[str], assigns: list[Sets]) -> list[Sets]:
     """Those that give names their values, or what they are made of, in the same order."""
-    sets, found = {s: _set_by(s) for s in assigns}, set[ast.Assign]()
+    sets, found = {s: _set_by(s) for s in assigns}, set[Sets]()
     while more := {s for s in assigns if s not in found and sets[s] & names}:
         found |= more
         names = names.union(*(_taken_from(s.value) for s in more))
     return [s for s in assigns if s in found]
 
 
-def _set_by(s: ast.Assign) -> set[str]:
-    return {n.id for t in s.targets for n in walk(t, ast.Name)}
+def _set_by(s: Sets) -> set[str]:
+    return {n.id for t in getattr(s, "targets", None) or [s.target] for n in walk(t, ast.Name)}  # type: ignore[union-attr]
 
 
 def _gives_parts(source: ast.expr) -> bool:
@@ -225,8 +227,8 @@ def _kept(facts: Facts, made: ast.Call) -> str:
     return next((_last_name(target) for target, value in pairs if value is made), "")
 
 
-def _assigns(node: ast.AST) -> list[ast.Assign]:
-    return list(walk(node, ast.Assign))
+def _assigns(node: ast.AST) -> list[Sets]:
+    return [*walk(node, ast.Assign), *walk(node, ast.NamedExpr)]
 
 
 def _last_name(node: ast.expr) -> str:

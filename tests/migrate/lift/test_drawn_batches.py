@@ -86,3 +86,40 @@ def test_what_no_network_gets_is_drawn_as_it_was():
 def test_what_a_generator_makes_of_batches_is_its_own():
     text = DATA + script(yields="while True:\n        for b in loader:\n            yield b[0], b[1]")
     assert "forever(on_device(" not in migrate_text(text).text
+
+
+WALRUS = """\
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(0)
+loader = DataLoader(TensorDataset(torch.randn(16, 4), torch.randint(0, 3, (16,))), batch_size=4)
+net = nn.Linear(4, 3).cuda()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(2):
+    it = iter(loader)
+    WHILE
+        MOVED
+        loss = nn.functional.cross_entropy(net(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    print(epoch, loss.item())
+"""
+
+
+MOVED = ["x, y = (t.cuda() for t in batch)", "x, y = batch[0].cuda(), batch[1].cuda()"]
+GIVEN = "while (batch := next(it, None)) is not None:"
+
+
+@pytest.mark.parametrize("test", [GIVEN, "while batch := next(it, ()):"])
+@pytest.mark.parametrize("moved", MOVED)
+def test_that_a_condition_names(tmp_path, test, moved):
+    text = WALRUS.replace("WHILE", test).replace("MOVED", moved)
+    assert "iter(on_device(self.loader))" in check_on_card(tmp_path, text)
+
+
+def test_what_a_condition_names_and_no_network_gets_is_drawn_as_it_was():
+    text = WALRUS.replace("WHILE", GIVEN).replace("MOVED", "x, y = torch.ones(4, 4), torch.ones(4).long()")
+    assert "on_device" not in migrate_text(text).text

@@ -8,11 +8,12 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from .arguments import argument, default_of
+from .arguments import default_of
 from .asked_beside import is_moved_beside
 from .back_from_cpu import MOVES, goes_to_cpu, is_back_from_cpu, is_module_method, is_moved
 from .by_hand import is_cut_by_hand
 from .drawn import distributions, makers
+from .given_by_callers import given_by_callers
 from .given_from_outside import is_given_from_outside
 from .given_to_objects import is_made_for_object
 from .gone_through import drawn_from
@@ -31,7 +32,7 @@ from .taken_once import is_taken_once
 from .templates import is_template
 from .tensor_methods import root
 from .unplaced import made_in_training, meets_unplaced
-from .whole_data import is_whole_data, starred
+from .whole_data import is_whole_data
 
 if TYPE_CHECKING:
     from .script import Facts
@@ -298,10 +299,7 @@ class Placed:
         if (f, name) not in self._given_made:
             self._given_made[f, name] = False  # while it is found: a function may hand on what it is given
             bound = self.facts.classes.holder(f) is not None
-            uses = [u for u in self.facts.classes.uses_of(f) if f not in self.facts.scopes.ancestors(u)]
-            given = [argument(u, f, name, bound) if isinstance(u, ast.Call) else None for u in uses]
-            given = [starred(u) if v is None else v for u, v in zip(uses, given, strict=True)]
-            made = [v is not None and self._is_left(v) for v in given]
+            made = [v is not None and self._is_left(v) for v in given_by_callers(self.facts, f, name)]
             works = "backward" in self.facts.attributes or bool(self.facts.classes.run_by_trainer)
             works = works or self.facts.is_library  # it does for others
             place = (getattr(f, "name", ""), list(scope.params).index(name))

@@ -33,6 +33,11 @@ class HardCodedAddress(Rule):
         os.environ["MASTER_PORT"] = "12355"
         """,
         """
+        import os
+        import torch
+        os.environ["MASTER_ADDR"], os.environ["MASTER_PORT"] = args.address, "12355"
+        """,
+        """
         import torch.distributed as dist
         dist.init_process_group("nccl", init_method="tcp://127.0.0.1:23456", rank=rank, world_size=4)
         """,
@@ -74,21 +79,25 @@ class HardCodedAddress(Rule):
                 yield self.finding(value, f"{name} {_text(value, file)} in the code; leave it to the launcher", file)
 
     def check_assign(self, node: ast.Assign, file: File) -> Iterator[Finding]:
-        target = node.targets[0]
-        if not (isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant)):
-            return
-        name = target.slice.value
-        if name not in VARIABLES or file.resolve(target.value) != "os.environ":
-            return
-        value = _text(node.value, file)
-        if value and not _is_missing(node, file):
-            text = f"{name} {value} in the code; leave it to the launcher, or use os.environ.setdefault"
-            yield self.finding(node, text, file, _as_default(node, target))
+        for target in node.targets:
+            parts, values = [target], [node.value]
+            if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+                parts, values = target.elts, node.value.elts
+            for part, given in zip(parts, values, strict=False):
+                name = (
+                    part.slice.value if isinstance(part, ast.Subscript) and isinstance(part.slice, ast.Constant) else ""
+                )
+                if name not in VARIABLES or file.resolve(part.value) != "os.environ":  # type: ignore[attr-defined]
+                    continue
+                value = _text(given, file)
+                if value and not _is_missing(node, file):
+                    text = f"{name} {value} in the code; leave it to the launcher, or use os.environ.setdefault"
+                    yield self.finding(node, text, file, _as_default(node, part))
 
 
-def _as_default(node: ast.Assign, target: ast.Subscript) -> Repair | None:
+def _as_default(node: ast.Assign, target: ast.expr) -> Repair | None:
     """`os.environ.setdefault("MASTER_PORT", "29500")`"""
-    if len(node.targets) != 1:
+    if node.targets != [target] or not isinstance(target, ast.Subscript):
         return None
 
     def repair(text: Text) -> list[Edit] | None:

@@ -21,7 +21,7 @@ from ..facts.distribution import (
     distribution_of,
 )
 from ..facts.effects import only_asks
-from ..facts.environment import asked_by_name, asks_elsewhere, handed_on
+from ..facts.environment import asked_by_name, asks_elsewhere, handed_on, sets_addresses
 from ..facts.gathered import ALONE, ALONE_VALUES
 from ..facts.handles import statements_of
 from ..facts.nodes import walk
@@ -222,10 +222,13 @@ class PlainProcess(Codemod):
             if isinstance(holder, ast.Expr) and found.averages_in_place(call):
                 says = f"`{facts.short(call)}` removed: nothing was summed over processes"
                 yield Change(holder, self.edit(facts, call, says), None, (holder,))
+        for kind in (ast.Assign, ast.AugAssign, ast.Expr) if "environ" in facts.text.text else ():
+            for s in (s for s in facts.walk(kind) if sets_addresses(facts, s)):
+                yield Change(s, self.edit(facts, s, f"`{facts.short(s)}` removed: {WHY}"), None, (s,))
         for s in facts.walk(ast.Assign):
-            if found.sets_environment(s) or found.divides_batch(s):
-                why = "a batch is divided by the runtime" if found.divides_batch(s) else WHY
-                yield Change(s, self.edit(facts, s, f"`{facts.short(s)}` removed: {why}"), None, (s,))
+            if found.divides_batch(s):
+                says = f"`{facts.short(s)}` removed: a batch is divided by the runtime"
+                yield Change(s, self.edit(facts, s, says), None, (s,))
         for a in facts.walk(ast.AugAssign):
             if found.averages(a):
                 says = f"`{facts.short(a)}` removed: nothing was summed over processes"
@@ -336,8 +339,8 @@ def _is_rank(facts: Facts, node: ast.AST) -> bool:
 
 def _meets(facts: Facts, found: Distribution, s: ast.AST) -> bool:
     """Whether a statement says where the processes meet."""
-    if isinstance(s, ast.Assign):
-        return found.sets_environment(s)
+    if isinstance(s, ast.stmt) and sets_addresses(facts, s):
+        return True
     call = s.value if isinstance(s, ast.Expr) else None
     return isinstance(call, ast.Call) and found.full.get(call) == "torch.distributed.init_process_group"
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import takewhile
 
 from .arguments import argument, argument_at
-from .environment import ADDRESSES, ASKING, LAUNCHED_WITH, demands, is_environment
+from .environment import ASKING, LAUNCHED_WITH, demands, is_environment
 from .gathered import ALONE, ALONE_VALUES, TO_ONE
 from .handles import statements_of
 from .nodes import walk
@@ -145,16 +145,6 @@ class Distribution(WrappedModels):
         return asks or self.facts.worlds.by_rank(test) is True
 
     # -- statements ------------------------------------------------------------------------------------------
-
-    def sets_environment(self, s: ast.Assign) -> bool:
-        t = s.targets[0]
-        return (
-            len(s.targets) == 1
-            and isinstance(t, ast.Subscript)
-            and self.facts.names.resolve(t.value) == "os.environ"
-            and isinstance(t.slice, ast.Constant)
-            and t.slice.value in ADDRESSES
-        )
 
     def divides_batch(self, s: ast.Assign) -> bool:
         """`args.batch_size = int(args.batch_size / ngpus_per_node)`, workers likewise."""

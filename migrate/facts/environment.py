@@ -35,6 +35,32 @@ def is_environment(facts: Facts, node: ast.expr) -> bool:
     return scope is not None and isinstance(node, ast.Name) and node.id in _copies(facts).get(scope, ())
 
 
+def sets_addresses(facts: Facts, s: ast.stmt) -> bool:
+    """Whether a statement says where the processes meet, or who one is, and nothing else:
+    `os.environ["MASTER_PORT"] = "29500"`, several at once, `os.environ.update(RANK="0", MASTER_PORT="29500")`.
+    """
+    if isinstance(s, ast.Assign):
+        targets = [e for t in s.targets for e in (t.elts if isinstance(t, (ast.Tuple, ast.List)) else [t])]
+        return all(_is_address(facts, t) for t in targets)
+    given: list[ast.expr] = []
+    names: list[str | None] = []
+    if isinstance(s, ast.AugAssign) and isinstance(s.op, ast.BitOr) and facts.names.resolve(s.target) == ENVIRONMENT:
+        given = [s.value]
+    elif isinstance(s, ast.Expr) and isinstance(call := s.value, ast.Call):
+        updates = facts.names.resolve(call.func) == f"{ENVIRONMENT}.update"
+        given, names = (call.args, [k.arg for k in call.keywords]) if updates else ([], [])
+    if not all(isinstance(d, ast.Dict) for d in given):
+        return False
+    names += [getattr(k, "value", None) for d in given for k in d.keys]  # type: ignore[attr-defined]
+    return bool(names) and ADDRESSES.issuperset(names)
+
+
+def _is_address(facts: Facts, target: ast.expr) -> bool:
+    if not (isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant)):
+        return False
+    return target.slice.value in ADDRESSES and facts.names.resolve(target.value) == ENVIRONMENT
+
+
 def demands(facts: Facts) -> Iterator[ast.Subscript]:
     """`os.environ[key]` in a dictionary that is made of what a launcher sets, which without one is an error."""
     for made in facts.walk(ast.DictComp):

@@ -20,6 +20,7 @@ from .batch_losses import by_place, loss_of
 from .batch_numbers import ALIKE, SPACED, alike, by_their_number, carried, meets, numbered
 from .batch_operations import (
     ADDED_PRODUCTS,
+    ALIKE_ALONE,
     ALONG,
     ALWAYS_MIXES,
     BENDS,
@@ -135,6 +136,8 @@ class BatchCall:
             return self._mixes()
         if owner.kind == "batch" or owner.kind == "reduced":
             return self._operation(self.last, owner, 0, everything)
+        if self.last in ALIKE_ALONE:
+            return owner  # self.alpha.type_as(x)
         if self.last in ("append", "extend") and isinstance(func.value, ast.Name):
             run.env[func.value.id] = run.held(everything)
             return PLAIN

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..facts.always_before import always_before
+from ..facts.cast_networks import cast_beside
 from ..facts.loaded_states import reads_states
 from ..facts.nodes import children, walk
 from ..facts.script import Facts
@@ -120,6 +121,8 @@ class RegisterBuffers(Codemod):
         taken = TAKEN | (OF_TRAINER if of.node in facts.classes.run_by_trainer else set())
         if not made or s.lineno < of.ready or taken & set(made) or facts.tensors.registered(of.node) & set(made):
             return []
+        if _by_type(facts, list(made.values())) is not None:
+            return []
         for name, value in made.items():
             shares = may_share(facts, value) and value is not apart
             alone = of.given[name] == [None] and not name.startswith("__") and not shares
@@ -198,7 +201,9 @@ class RegisterBuffers(Codemod):
             return "has a name that Python changes"
         if any(s.lineno < of.ready for s in statements if s in walk(of.making[0])):
             return "is made before `super().__init__()`"
-        return others if self._bound_elsewhere(facts, of.node, name) else None
+        if self._bound_elsewhere(facts, of.node, name):
+            return others
+        return _by_type(facts, [s.value for s in tensors])
 
     def _is_tensor(self, facts: Facts, of: _Class, s: ast.Assign) -> bool:
         value = s.value
@@ -345,6 +350,12 @@ def _super_line(init: ast.AST) -> int:
     """Buffers can be registered after `super().__init__()` only."""
     found = [n.func for n in walk(init, ast.Call)]
     return min((f.lineno for f in found if isinstance(f, ast.Attribute) and f.attr == "__init__"), default=10**9)
+
+
+def _by_type(facts: Facts, made: list[ast.expr]) -> str | None:
+    """Why buffers of these values would be of another type than they are."""
+    call = next((call for value in made if (call := cast_beside(facts, value))), "")
+    return f"keeps its type where `{call}` changes that of buffers" if call else None
 
 
 def _is_none(node: ast.expr | None) -> bool:

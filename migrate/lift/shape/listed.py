@@ -7,7 +7,7 @@ import ast
 from ...facts.script import Facts
 from ..loaders import iterates_loader, values_of
 from .edits import Edits
-from .loops import epochs_of, over_batches, step_loop
+from .loops import called_from_loop, epochs_of, nearest_loop, over_batches, step_loop
 
 OF_ARRAYS = {f"numpy.{n}" for n in ("linspace", "arange", "logspace", "geomspace", "array")}
 LISTS = ("list", "tuple", "sorted")
@@ -20,6 +20,8 @@ def count_what_is_listed(facts: Facts) -> str | None:
     loop = epochs_of(facts, batches) if isinstance(batches, ast.For) and over_batches(facts, batches) else None
     if not isinstance(loop, ast.For) or loop.orelse or facts.text.margin(loop).strip() or iterates_loader(facts, loop):
         return None
+    if nearest_loop(facts, loop) is not None or called_from_loop(facts, loop):
+        return None  # phases of an epoch, or one training of several
     first = facts.text.line_of(facts.text.span(loop.body[0])[0])
     through = _through(facts, loop)
     if through is None or first <= facts.text.line_of(facts.text.span(loop.iter)[1]):

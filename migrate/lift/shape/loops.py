@@ -128,7 +128,7 @@ def around_lone_loop(facts: Facts) -> str | None:
         not isinstance(loop, ast.For)
         or loop.orelse
         or nearest_loop(facts, loop) is not None
-        or _called_from_loop(facts, loop)
+        or called_from_loop(facts, loop)
     ):
         return None
     by = facts.text.margin(loop)
@@ -274,7 +274,7 @@ def step_loop(facts: Facts) -> ast.For | ast.While | None:
     return next(iter([*over_loader, *stepping, *(common or [])]), None)
 
 
-def _called_from_loop(facts: Facts, loop: ast.AST) -> bool:
+def called_from_loop(facts: Facts, loop: ast.AST) -> bool:
     """Whether the loop's function is called from another loop: it is then one pass of several."""
     for up in facts.scopes.ancestors(loop):
         if isinstance(up, ast.FunctionDef):

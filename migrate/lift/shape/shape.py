@@ -31,7 +31,6 @@ from .walrus import name_before
 
 STEPS: tuple[Callable[[Facts], str | None], ...] = (
     name_the_epoch,
-    count_what_is_listed,
     name_the_first,
     add_the_start,
     count_from_there,
@@ -45,6 +44,7 @@ STEPS: tuple[Callable[[Facts], str | None], ...] = (
     call_in_one_place,
     write_out_flags,
     write_out_phases,
+    count_what_is_listed,
     count_there,
     open_bars,
     hoist_passes,

@@ -70,3 +70,11 @@ def test_what_is_left_below_is_the_last():
 )
 def test_what_may_change_or_is_no_list_keeps_the_loop(made, loop, first):
     check_same(_text(made, loop, first), "loop")
+
+
+@pytest.mark.parametrize("around", ["for again in range(2):\n", "for epoch in range(2):\n"])
+def test_parts_of_an_epoch_are_none(around):
+    text = _text("seeds = [3, 5]", "seed in seeds")
+    a = text.index("for seed in seeds")
+    inner = "".join(f"    {line}\n" if line else "" for line in text[a:].splitlines())
+    check_same(text[:a] + around + inner, "loop")

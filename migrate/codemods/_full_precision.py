@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection, Iterator
 
 from ..facts.batch_operations import LOSS, PRODUCTS
 from ..facts.classes import Function
-from ..facts.loops import EVALUATES, MODEL_NAME
+from ..facts.loops import EVALUATES, MODEL_NAME, last_part
 from ..facts.nodes import walk
 from ..facts.script import Facts
 
@@ -20,6 +21,12 @@ HALVED = PRODUCTS | {
 }  # fmt: skip
 
 GENERATES = ("generate", "sample", "translate", "inference")
+# what every network has, and computes nothing
+OF_MODULES = re.compile(
+    r"_?(train|eval|to|to_empty|cuda|cpu|half|float|double|bfloat16|type|apply|compile|share_memory|zero_grad|forward)"
+    r"|(load_|set_extra_)?state(_dict)?|requires_grad_|(named_)?(parameters|buffers|modules|children)"
+    r"|(register|add|get|set|update|load|save|push|from)_\w+"
+)
 
 
 def is_autocast(facts: Facts, node: ast.expr) -> bool:
@@ -102,7 +109,7 @@ def _is_halved(facts: Facts, n: ast.expr, depth: int) -> bool:
     if not isinstance(n, ast.Call):
         return False
     last = n.func.attr if isinstance(n.func, ast.Attribute) else getattr(n.func, "id", "")
-    if last in HALVED or _is_model_call(facts, n) or _is_of_model(facts, n):
+    if last in HALVED or _is_model_call(facts, n) or _is_of_model(facts, n) or _is_part_of_model(facts, n):
         return True
     f = _own(facts, n) if depth < 3 else None
     if f is None or any(is_autocast(facts, d) for d in f.decorator_list):
@@ -114,12 +121,36 @@ def _is_of_model(facts: Facts, call: ast.Call) -> bool:
     """`net.generate(x)`: a method of a class of this file that computes with its layers; of others by its name."""
     if not isinstance(call.func, ast.Attribute):
         return False
-    values = [facts.devices.moved(v) or v for v in _values(facts, _bare(call.func.value), 0) if isinstance(v, ast.Call)]
-    made = {_root(v.func) for v in values if isinstance(v, ast.Call)}
-    own = [m for c in facts.classes.modules if c.name in made and (m := facts.classes.methods(c).get(call.func.attr))]
+    classes = _own_classes(facts, _bare(call.func.value))
+    own = [m for c in classes if (m := facts.classes.methods(c).get(call.func.attr))]
     if own:
         return any(isinstance(n, ast.Call) and _root(n.func) == "self" for f in own for n in walk(f))
     return call.func.attr in GENERATES and MODEL_NAME.search(_root(call.func)) is not None
+
+
+def _is_part_of_model(facts: Facts, call: ast.Call) -> bool:
+    """`model[0](x)`, `net.head(x)`: a layer that is called by itself."""
+    f = call.func
+    if not (call.args or call.keywords) or not isinstance(f, (ast.Subscript, ast.Attribute)):
+        return False
+    model = f.value
+    while isinstance(model, ast.Subscript):
+        model = model.value
+    name = last_part(_bare(model))
+    if name is None or not facts.loops.is_model_name(name) or facts.names.resolve(f) is not None:
+        return False
+    if isinstance(f, ast.Subscript):
+        return True
+    if OF_MODULES.fullmatch(f.attr) or LOSS.search(f.attr):
+        return False
+    return all(f.attr not in facts.classes.methods(c) for c in _own_classes(facts, _bare(model)))
+
+
+def _own_classes(facts: Facts, model: ast.expr) -> list[ast.ClassDef]:
+    """The modules of this file that a model is one of."""
+    values = [facts.devices.moved(v) or v for v in _values(facts, model, 0) if isinstance(v, ast.Call)]
+    made = {_root(v.func) for v in values if isinstance(v, ast.Call)}
+    return [c for c in facts.classes.modules if c.name in made]
 
 
 def _bare(node: ast.expr) -> ast.expr:

@@ -295,6 +295,63 @@ def test_what_is_computed_in_full_precision_beside_autocast_keeps_it(step):
     assert all(map(lambda p, q: p.equal(q), ours.parameters, theirs.parameters))
 
 
+LAYERS = """
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = torch.nn.Linear(4, 4)
+        self.head = torch.nn.Linear(4, 1)
+
+    def forward(self, x):
+        return self.body(x)
+
+    def told(self, i):
+        return i + 1
+
+torch.manual_seed(0)
+where = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+x = torch.randn(32, 4)
+loader = DataLoader(TensorDataset(x, x.sum(1, keepdim=True)), batch_size=8)
+model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 1)).to(where)
+net = Net().to(where)
+optimizer = torch.optim.SGD([*model.parameters(), *net.parameters()], lr=0.1)
+for epoch in range(2):
+    for i, (a, b) in enumerate(loader):
+        a, b = a.to(where), b.to(where)
+        with torch.autocast(where.type, dtype=torch.bfloat16):
+            z = INSIDE(a)
+        loss = (OUTSIDE(z.float()) - b).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    LINE
+"""
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("inside", "outside", "stays"),
+    [
+        ("model[0]", "model[1]", True),
+        ("model[0]", "model[-1]", True),
+        ("net", "net.head", True),
+        ("net.body", "net.head", True),
+        ("model", "torch.tanh", False),
+        ("model", "net.told", False),
+    ],
+)
+def test_a_layer_that_is_called_in_full_precision_keeps_it(inside, outside, stays):
+    line = "print(net.told(i), net.load_state_dict(net.state_dict()), model[0].weight.dtype)"
+    source = LAYERS.replace("INSIDE", inside).replace("OUTSIDE", outside).replace("LINE", line)
+    result = migrate_text(source)
+    assert ("torch.autocast(" in result.text) is stays and ("precision=" in result.text) is not stays
+    ours, theirs = run(result.text), run(source)
+    assert (ours.losses, ours.output) == (theirs.losses, theirs.output)
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("step", ["loss = mse(z.float(), b)", "loss = (z - b).pow(2).mean()", "    loss = mse(z, b)"])
 def test_a_loss_that_is_the_same_beside_autocast_takes_the_precision(step):

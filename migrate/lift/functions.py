@@ -11,6 +11,7 @@ from .chunks import Binder, Chunk, Variable, Variables
 from .epochs import free_epoch_name
 from .nodes import local_function
 from .recipe import CannotLift, Recipe
+from .seen_by_others import seen_by_others
 
 
 def check_functions(facts: Facts, recipe: Recipe, binder: Binder, chunks: list[Chunk], variables: Variables) -> bool:
@@ -34,7 +35,11 @@ def check_functions(facts: Facts, recipe: Recipe, binder: Binder, chunks: list[C
             f = local_function(facts, n)
             if f is not None and recipe.epoch_loop not in facts.scopes.ancestors(f):
                 epoch_seen |= shown in _check(facts, binder, f, n, changed - {shown}, variables, seen)
-    return epoch_seen
+    by_others = seen_by_others(facts, binder, changed, variables, seen)
+    for name, why in by_others.items():
+        if name != shown:
+            raise why
+    return epoch_seen or shown in by_others
 
 
 def _names(chunk: Chunk) -> Iterator[ast.Name]:

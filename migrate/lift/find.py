@@ -23,6 +23,7 @@ from .monitored import monitored
 from .networks import check_networks
 from .nodes import is_call_of, local_function
 from .other_networks import network_on_cpu
+from .padded import padded_batches
 from .passes import evaluation, pass_in_place, pass_of_function
 from .private import by_sample
 from .recipe import CannotLift, DataPass, Optimization, Recipe
@@ -331,6 +332,7 @@ def _whole(facts: Facts, train: DataPass, step: Optimization) -> CannotLift | No
         no_loader(facts, train)
         or whole_batches(facts, train)
         or fixed_size(facts, train)
+        or padded_batches(facts)
         or given_gradient(facts, train)
         or by_sample(facts)
         or changed_gradients(facts)

@@ -1,0 +1,126 @@
+"""Batches that are padded as long as their longest sample: a share of one may be shorter, and what a network makes of
+the padding (a mean over a sequence, the last state of an LSTM) is another thing then.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from ..facts.nodes import walk
+from ..facts.script import Facts
+from .loaders import values_of
+from .nodes import local_function
+from .recipe import CannotLift
+
+PADS = {"torch.nn.utils.rnn.pad_sequence"}
+OTHERS_PADS = re.compile(r"transformers\.(data\.\w+\.)?DataCollator\w*")
+# a network that is told what is padding does not go by it
+PACKS = re.compile(r"pack_padded_sequence|pack_sequence|padding_mask|attention_mask|nested_tensor")
+TOLD = re.compile(r"mask|len(gth)?s\b|seq_len|_len\b")
+PLACE = 6  # of collate_fn, among what a DataLoader is given
+
+
+def padded_batches(facts: Facts) -> CannotLift | None:
+    """Why the step needs whole batches: a collate_fn of the project pads to what is longest in its batch."""
+    texts = [facts.text.text, *(o.text for o in facts.others)]
+    if not any("collate_fn" in text for text in texts) or any(PACKS.search(text) for text in texts):
+        return None
+    for given in _collating(facts):
+        if _pads(facts, given, 0) and not _networks_are_told(facts):
+            return CannotLift(given, f"`{facts.short(given)}` pads a batch to its longest sample")
+    for other in facts.others:
+        there = other.facts() if "collate_fn" in other.text else None
+        for given in _collating(there) if there is not None else ():
+            if there is not None and _pads(there, given, 0) and not _networks_are_told(facts):
+                says = f"`{there.short(given)}` in {other.stem} pads a batch to its longest sample"
+                return CannotLift(facts.tree.body[0], says)
+    return None
+
+
+def _collating(facts: Facts) -> Iterator[ast.expr]:
+    """What is given as a collate_fn."""
+    for call in facts.walk(ast.Call):
+        yield from (k.value for k in call.keywords if k.arg == "collate_fn")
+        if len(call.args) > PLACE and (facts.names.resolve(call.func) or "").endswith(".DataLoader"):
+            yield call.args[PLACE]
+    for entries in facts.walk(ast.Dict):
+        for key, value in zip(entries.keys, entries.values, strict=True):
+            if isinstance(key, ast.Constant) and key.value == "collate_fn":
+                yield value
+
+
+def _networks_are_told(facts: Facts) -> bool:
+    """Whether a network is given lengths or a mask, which are taken for those of the padding."""
+    own = any(TOLD.search(facts.text.get(c)) for c in facts.classes.modules)
+    return own or any("nn.Module" in o.text and TOLD.search(o.text) for o in facts.others)
+
+
+def _pads(facts: Facts, given: ast.expr, depth: int) -> bool:
+    """Whether a function pads, by itself or by one of this file that it calls."""
+    return depth < 4 and any(_pads_here(facts, f, depth) for f in _functions(facts, given))
+
+
+def _functions(facts: Facts, given: ast.expr) -> Iterator[ast.AST]:
+    """What is called where `given` is: a function, a lambda, what a partial holds, a method, an object's `__call__`."""
+    if isinstance(given, ast.Lambda):
+        yield given
+    elif isinstance(given, ast.Name):
+        f = local_function(facts, given)
+        scope = facts.scopes.scope_of(given).lookup(given.id)
+        if f is not None:
+            yield f
+        elif scope is not None:
+            for value in values_of(facts, given.id, scope):
+                if not isinstance(value, ast.Name):
+                    yield from _functions(facts, value)
+    elif isinstance(given, ast.Attribute):
+        yield from _methods(facts, None, given.attr)
+    elif isinstance(given, ast.Call):
+        if (facts.names.resolve(given.func) or "").endswith("partial") and given.args:
+            yield from _functions(facts, given.args[0])
+        elif isinstance(given.func, ast.Name):
+            yield from _methods(facts, given.func.id, "__call__")
+            made = local_function(facts, given.func)
+            for s in walk(made, ast.Return) if made is not None else ():  # `def make(pad): def collate(b): ...`
+                if s.value is not None:
+                    yield from _functions(facts, s.value)
+
+
+def _methods(facts: Facts, holder: str | None, name: str) -> Iterator[ast.AST]:
+    for c in facts.walk(ast.ClassDef):
+        if holder in (None, c.name):
+            yield from (f for f in c.body if isinstance(f, ast.FunctionDef) and f.name == name)
+
+
+def _pads_here(facts: Facts, f: ast.AST, depth: int) -> bool:
+    for call in walk(f, ast.Call):
+        full = facts.names.resolve(call.func)
+        if full in PADS or (full is not None and OTHERS_PADS.match(full)) or _tokenizes(call) or _takes_longest(call):
+            return True
+        if isinstance(call.func, (ast.Name, ast.Attribute)) and full is None and _pads(facts, call.func, depth + 1):
+            return True
+    return False
+
+
+def _tokenizes(call: ast.Call) -> bool:
+    """`tokenizer(texts, padding=True)`"""
+    asked = [k.value for k in call.keywords if k.arg == "padding"]
+    return any(isinstance(a, ast.Constant) and a.value in (True, "longest") for a in asked)
+
+
+def _takes_longest(call: ast.Call) -> bool:
+    """`max(len(x) for x in batch)`, `max(lengths)`, `max(x.size(0) for x in batch)`, `lengths.max()`"""
+    f = call.func
+    last = f.attr if isinstance(f, ast.Attribute) else getattr(f, "id", "")
+    if last not in ("max", "amax"):
+        return False
+    asked = [*call.args, *([f.value] if isinstance(f, ast.Attribute) else [])]
+    words = {
+        n.id if isinstance(n, ast.Name) else n.attr
+        for a in asked
+        for n in walk(a)
+        if isinstance(n, (ast.Name, ast.Attribute))
+    }
+    return any(re.fullmatch(r"(\w+_)?(len|lens|lengths?|size|sizes|shape)s?(_\w+)?", w) for w in words)

@@ -1,0 +1,82 @@
+"""A collate_fn that pads to what is longest in its batch: a share of one may be shorter."""
+
+import pytest
+from ptmigrate.migrate.migrate import migrate_text
+
+SCRIPT = """\
+import functools
+import torch
+from torch import nn
+from torch.nn.utils.rnn import pad_sequence
+from torch.utils.data import DataLoader
+
+data = [(torch.randn(i % 4 + 1, 2), i % 2) for i in range(16)]
+
+
+def fill(xs, n):
+    return torch.stack([nn.functional.pad(x, (0, 0, 0, n - len(x))) for x in xs])
+
+COLLATE
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.out = nn.Linear(2, 2)
+
+    def forward(self, x, given=None):
+        FORWARD
+        return self.out(x.mean(1))
+
+loader = DataLoader(data, batch_size=4, GIVEN)
+net = Net()
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(2):
+    for x, y in loader:
+        loss = nn.functional.cross_entropy(net(x), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+"""
+PAD = "def collate(batch):\n    xs, ys = zip(*batch)\n    return {}, torch.tensor(ys)\n"
+LONGEST = PAD.format("fill(xs, max(len(x) for x in xs))")
+CLASS = "class Collate:\n    def __call__(self, batch):\n        return {}, torch.tensor([y for _, y in batch])\n"
+OF_SHAPES = PAD.format("fill(xs, max([x.shape[0] for x in xs]))")
+SEQUENCES = "pad_sequence(xs, batch_first=True)"
+
+
+def result(collate: str, given: str, forward: str = "pass"):
+    return migrate_text(SCRIPT.replace("COLLATE", collate).replace("GIVEN", given).replace("FORWARD", forward))
+
+
+@pytest.mark.parametrize(
+    ("collate", "given"),
+    [
+        (PAD.format(SEQUENCES), "collate_fn=collate"),
+        (LONGEST, "collate_fn=collate"),
+        (OF_SHAPES, "collate_fn=lambda b: collate(b)"),
+        (LONGEST.replace("(batch)", "(batch, pad)"), "collate_fn=functools.partial(collate, pad=0)"),
+        (CLASS.format(SEQUENCES.replace("xs", "[x for x, _ in batch]")), "collate_fn=Collate()"),
+        (PAD.format("longest(xs)") + f"\ndef longest(xs):\n    return {SEQUENCES}\n", "**{'collate_fn': collate}"),
+        (LONGEST, "num_workers=0, shuffle=False, collate_fn=collate"),
+    ],
+)
+def test_batches_stay_whole(collate, given):
+    made = result(collate, given)
+    assert "divide_batches = False" in made.text
+    (told,) = [n.message for n in made.attention if n.code == "PTM703"]
+    assert "pads a batch to its longest sample" in told
+
+
+@pytest.mark.parametrize(
+    ("collate", "given", "forward"),
+    [
+        (PAD.format("fill(xs, 4)"), "collate_fn=collate", "pass"),
+        (LONGEST, "shuffle=False", "pass"),
+        (LONGEST, "collate_fn=collate", "x = x * given if given is not None else x  # the mask"),
+        (LONGEST, "collate_fn=collate", "packed = nn.utils.rnn.pack_padded_sequence(x, given) if given else x"),
+        (PAD.format("fill(xs, 4)") + "print(max(len(x) for x, _ in data))\n", "collate_fn=collate", "pass"),
+        (PAD.format("torch.stack([x.max(0).values for x in xs])[:, None]"), "collate_fn=collate", "pass"),
+    ],
+)
+def test_of_one_length_or_told_what_is_padding_they_are_divided(collate, given, forward):
+    assert "divide_batches" not in result(collate, given, forward).text

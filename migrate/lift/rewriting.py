@@ -29,6 +29,7 @@ from .pools import check_pools
 from .reads import stored
 from .recipe import CannotLift, Recipe
 from .sample_gradients import check_gradients
+from .self_named import spelled_out
 from .shown import Shown, is_print, of_the_batch, reads_part
 from .splice import Splice
 from .totals import Where
@@ -169,6 +170,8 @@ class Rewriter:
                     found.update(self._guarded_save(n))
             elif isinstance(n, ast.With) and chunk is not None and self._opens_for_saving(n):
                 found.update(self._guarded_save(n))
+        for shown in walk(node, ast.FormattedValue) if found else ():
+            found.update(spelled_out(self.facts, shown, found))
         return found
 
     def _bring_or_weigh(self, n: ast.AST, weighed: set[ast.AST], found: dict[tuple[int, int], str]) -> None:

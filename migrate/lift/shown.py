@@ -18,6 +18,7 @@ from .as_given import as_given
 from .chunks import given_arguments
 from .nodes import COMPREHENSIONS, local_function, walk_here
 from .recipe import DataPass, Recipe
+from .self_named import names_itself
 from .sums import Sums
 
 SHOWS = ("print", "log", "info", "write", "display", "debug", "warning", "flush")
@@ -143,7 +144,7 @@ class Shown:
     def _largest(self, node: ast.AST) -> Iterator[tuple[ast.expr, str]]:
         if isinstance(node, ast.Lambda) or node.__class__ in COMPREHENSIONS:
             return
-        if isinstance(node, ast.FormattedValue) and self._names_itself(node):
+        if isinstance(node, ast.FormattedValue) and names_itself(self.facts, node):
             return
         if isinstance(node, (ast.Call, ast.BinOp, ast.Name, ast.UnaryOp, ast.Subscript)):
             kind = self.sums.kind(node) if self.sums.of_the_samples(node) else None
@@ -170,11 +171,6 @@ class Shown:
             self.sums.alike(e) or self.sums.kind(e) is not None or (_computes(e) and self._all_brought(e))
             for e in (node.left, node.right)
         )
-
-    def _names_itself(self, node: ast.FormattedValue) -> bool:
-        """`{loss=}`: its text is shown too."""
-        _, stop = self.facts.text.span(node.value)
-        return self.facts.text.text[stop:].lstrip().startswith("=")
 
 
 def _is_number(sums: Sums, e: ast.expr) -> bool:

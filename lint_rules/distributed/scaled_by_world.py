@@ -87,7 +87,9 @@ def _is_batch(node: ast.BinOp, file: File) -> bool:
 
 def _given_to(node: ast.BinOp, file: File) -> str:
     parent = file.nodes.parents.get(node)
-    while isinstance(parent, ast.Call) and last_part(parent.func) in ("int", "float", "max", "min", "round"):
+    while isinstance(parent, ast.IfExp) or (
+        isinstance(parent, ast.Call) and last_part(parent.func) in ("int", "float", "max", "min", "round")
+    ):
         parent = file.nodes.parents.get(parent)
     if isinstance(parent, ast.keyword):
         return parent.arg or ""

@@ -70,7 +70,7 @@ class PlainNumbers(Codemod):
                 yield Change(whole, self.edit(facts, whole, says), source(text if simple else f"({text})"), gone)
                 continue
             says = f"`{facts.short(whole)}` is `{facts.short(left)}` in a plain script: {WHY}"
-            if isinstance(node.op, ast.Mult) and (RATE.search(ast.unparse(holder)) or self._is_rate(facts, node)):
+            if isinstance(node.op, ast.Mult) and self._scales_rate(facts, node, holder):
                 at = facts.text.key(node)
                 told = f"`{facts.short(node)}`: the rate was scaled with the number of processes; it is that of one now"
                 self.left.append(Note(at[0], at[1] + 1, self.code, told))
@@ -111,6 +111,17 @@ class PlainNumbers(Codemod):
                 f"`{facts.short(node)}`: the rate is scaled with the number of processes, and the runtime has its own"
             )
             self.left.append(Note(at[0], at[1] + 1, self.code, told))
+
+    def _scales_rate(self, facts: Facts, node: ast.BinOp, holder: ast.stmt) -> bool:
+        """Also by a name between: `total = batch * world_size`, `lr = base * total / 256`."""
+        if RATE.search(ast.unparse(holder)) or self._is_rate(facts, node):
+            return True
+        if not isinstance(holder, ast.Assign) or len(holder.targets) != 1:
+            return False
+        name = ast.unparse(holder.targets[0])
+        given = [k.value for k in facts.walk(ast.keyword) if RATE.fullmatch(k.arg or "")]
+        given += [s.value for s in facts.walk(ast.Assign) if any(RATE.search(ast.unparse(t)) for t in s.targets)]
+        return any(isinstance(n, ast.expr) and ast.unparse(n) == name for g in given for n in walk(g))
 
     def _is_rate(self, facts: Facts, node: ast.BinOp) -> bool:
         """`SGD(model.parameters(), 0.1 * world_size)`"""

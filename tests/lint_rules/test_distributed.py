@@ -58,6 +58,7 @@ def test_quiet(code, source):
         ("PTM416", "torch.distributed.irecv(x, src=0)\n", [2]),
         ("PTM403", "import os\nos.environ['MASTER_ADDR'] = '127.0.0.1'\n", [3]),
         ("PTM418", "args.workers = 1\nargs.lr = args.lr * float(hvd.size())\nlr = base_lr * world_size\n", [4]),
+        ("PTM418", "load(data, batch_size=4 * torch.cuda.device_count() if cuda else 4)\n", [2]),
         ("PTM418", "load(data, batch_size=4 * torch.cuda.device_count())\nseen = 4 * torch.cuda.device_count()\n", [2]),
         (
             "PTM418",

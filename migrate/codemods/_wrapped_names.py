@@ -57,6 +57,8 @@ def loads_old_keys(facts: Facts, found: Distribution) -> tuple[ast.Call, str] | 
     """What loads a file that was saved of the wrapped model, unless the script cuts its keys, and what to say of it; or
     the wrapper, where another file loads what this one gives it.
     """
+    if _saves_without(facts, found):
+        return None
     reads = "torch.load" in found.full.values()
     loads = found.states("load_state_dict") if reads else []
     held = HeldWrapped(found)
@@ -73,6 +75,13 @@ def loads_old_keys(facts: Facts, found: Distribution) -> tuple[ast.Call, str] | 
     if any(CUTS.search(text) for text in (facts.text.text, *others)):
         return None
     return next(iter([*((c, OLD_KEYS) for c in loads), *((c, HELD_KEYS) for c in within)]), None)
+
+
+def _saves_without(facts: Facts, found: Distribution) -> bool:
+    """Whether the states that the script saves are those of `model.module` alone, whose keys are the plain ones."""
+    saved = [c.func.value for c in facts.calls_of("state_dict") if isinstance(c.func, ast.Attribute)]
+    within = [m for m in saved if isinstance(m, ast.Attribute) and m.attr == "module"]
+    return bool(within) and not found.states("state_dict") and not any(STATES.search(o.text) for o in facts.others)
 
 
 def _is_measured(facts: Facts, c: ast.Constant) -> bool:

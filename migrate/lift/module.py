@@ -36,6 +36,7 @@ from .owned import called_on, owned_networks
 from .recipe import LIFTED_FROM, CannotLift, Recipe
 from .settings import settings_of
 from .splice import indent
+from .step import stepped_elsewhere
 from .trunk import ON_CPU, Trunk
 
 CODE = "PTM700"
@@ -231,8 +232,10 @@ class ModuleBuilder(ChunkLines):
     def _configure_optimizers(self) -> list[str]:
         if not self.configured.optimizers:
             steps = any(is_call_of(n, "step") for s in self.recipe.train.body for n in walk(s))
-            does = "has its own optimizers" if steps else "itself changes the weights"
-            return ["def configure_optimizers(self):", f"{self.unit}return None  # the step {does}"]
+            does = "the step has its own optimizers" if steps else "the step itself changes the weights"
+            if not steps and stepped_elsewhere(self.facts) is not None:
+                does = "the script steps its optimizer elsewhere"
+            return ["def configure_optimizers(self):", f"{self.unit}return None  # {does}"]
         lines = ["def configure_optimizers(self):"]
         for s in self.configured.moved:
             lines += indent(self._render(s, None, trunk=True), self.unit)

@@ -120,11 +120,19 @@ def loose_tensors(facts: Facts, train: DataPass, o: Optimization) -> CannotLift 
     if not o.optimizers and calls:
         return CannotLift(calls[0], f"`{facts.short(calls[0])}`: which optimizer that is does not show")
     if not o.optimizers:
+        if (elsewhere := stepped_elsewhere(facts)) is not None:
+            return CannotLift(elsewhere, f"`{facts.short(elsewhere)}` does not stand in the step")
         return CannotLift(train.loop, "the step changes the weights itself, without an optimizer")
     for name in o.optimizers:
         if trains_loose_tensors(facts, train.loop, name):
             return CannotLift(train.loop, f"`{name}` trains tensors that belong to no module")
     return None
+
+
+def stepped_elsewhere(facts: Facts) -> ast.Call | None:
+    """The step of an optimizer, in a script whose batches step none: once an epoch."""
+    named = ((call, stepped_name(call)) for call in facts.calls_of("step"))
+    return next((call for call, name in named if name is not None and is_optimizer(facts, call, name)), None)
 
 
 def _asks_the_batch(facts: Facts, node: ast.Name | ast.Attribute, train: DataPass) -> bool:

@@ -47,3 +47,47 @@ def test_told(lines):
 )
 def test_what_asks_or_says_no_such_name(lines):
     assert told("DDP(model)", lines) == []
+
+
+RESUME = """state = torch.load('last.pt')
+model.load_state_dict(state)
+torch.save(SAVED, 'last.pt')
+"""
+
+
+@pytest.mark.parametrize(
+    ("saved", "is_told"),
+    [
+        ("model.module.state_dict()", False),
+        ("{'net': model.module.state_dict(), 'epoch': 1}", False),
+        ("model.state_dict()", True),
+        ("model.state_dict() if wrapped else model.module.state_dict()", True),
+        ("None", True),
+    ],
+)
+def test_a_state_that_is_saved_of_what_is_wrapped_has_plain_keys(saved, is_told):
+    result = migrated(HEAD.replace("WRAPPED", "DDP(model)") + RESUME.replace("SAVED", saved), "PTM420")
+    assert bool([n for n in result.attention if "saved of the wrapped one" in n.message]) is is_told
+
+
+RATE = """import torch
+torch.distributed.init_process_group('gloo')
+world = torch.distributed.get_world_size()
+total = 8 * args.accumulate * world
+LINE
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "is_told"),
+    [
+        ("args.lr = args.blr * total / 256", True),
+        ("opt = torch.optim.SGD(params, lr=0.1 * total)", True),
+        ("lr = 0.1\nprint(total, lr)", False),
+        ("steps = len(data) // total", False),
+    ],
+)
+def test_a_rate_that_is_scaled_by_way_of_a_name_is_told(line, is_told):
+    result = migrated(RATE.replace("LINE", line), "PTM420")
+    assert "total = 8 * args.accumulate\n" in result.text
+    assert [n.line for n in result.attention if "the rate was scaled" in n.message] == [4] * is_told

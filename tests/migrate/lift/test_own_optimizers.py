@@ -145,3 +145,25 @@ def test_a_step_without_any_changes_the_weights_itself():
     text = script("", step + "        p -= 0.1 * p.grad\n        p.grad = None")
     assert "return None  # the step itself changes the weights" in check_same(text, "manual")
     assert [n for n in migrate_text(text).attention if "changes the weights itself" in n.message]
+
+
+def test_an_optimizer_that_is_stepped_once_an_epoch_is_not_the_steps():
+    text = """import torch
+from torch.nn import functional as F
+from torch.utils.data import DataLoader, TensorDataset
+torch.manual_seed(0)
+x = torch.randn(12, 3)
+loader = DataLoader(TensorDataset(x, x[:, :1]), batch_size=5)
+net = torch.nn.Linear(3, 1)
+opt = torch.optim.Adam(net.parameters(), lr=0.05)
+for epoch in range(3):
+    opt.zero_grad()
+    for a, b in loader:
+        loss = F.mse_loss(net(a), b) * len(a) / len(x)
+        loss.backward()
+    opt.step()
+    print(epoch, loss.item())
+"""
+    assert "return None  # the script steps its optimizer elsewhere" in check_same(text, "manual")
+    told = [n for n in migrate_text(text).attention if "`opt.step()` does not stand in the step" in n.message]
+    assert [n.line for n in told] == [14]

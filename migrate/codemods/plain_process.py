@@ -32,6 +32,7 @@ from ..facts.world import PEERS
 from ..facts.wrapped import CONVERTERS, WRAPPERS
 from ..report import Note
 from ._addresses import demanded, only_for_addresses
+from ._by_mpi import told_of_mpi
 from ._set_off import branch_of
 from ._wrapped_names import loads_old_keys, names_that_go, wrapped_names
 from .base import Change, Codemod, assigns_itself
@@ -97,6 +98,7 @@ class PlainProcess(Codemod):
 
     def notes(self, facts: Facts) -> Iterator[Note]:
         yield from self.left
+        yield from told_of_mpi(facts, self.code)
 
     def _tell(self, facts: Facts, node: ast.AST, says: str) -> None:
         line, column, _, _ = facts.text.key(node)

@@ -16,6 +16,7 @@ from ..facts.plain import VARIABLE
 from ..facts.script import Facts
 from ..facts.tensor_makers import TAKES_DEVICE
 from ..facts.uses import Uses, uses
+from ._kept_networks import is_kept_as_network
 
 TENSOR_USE = {
     "size", "shape", "view", "device", "dtype", "dim", "float", "mean", "sum", "unsqueeze", "squeeze", "reshape",
@@ -56,7 +57,7 @@ def is_tensor(facts: Facts, f: Function, name: str, call: ast.expr) -> bool:
     ):
         return False
     of_tensors = TENSOR_USE - {"device", "dtype"} if OPTIONS.match(name) else TENSOR_USE  # `cfg.device` is an option
-    if MODEL_NAME.search(name):
+    if MODEL_NAME.search(name) or is_kept_as_network(facts, f, name):
         of_tensors = of_tensors - OF_MODULES
     made = (c for c in uses(f).given_to.get(name, ()) if facts.names.resolve(c.func) in {VARIABLE, *LIKE})
     taken = any(getattr(argument_at(c, "data", 0), "id", None) == name for c in made)  # torch.ones_like(y)

@@ -120,6 +120,24 @@ def rank_zero_first(when: Any = True, per_node: bool = False) -> Iterator[None]:
         _let_go(shared, own)
 
 
+def all_have_come() -> None:
+    """None goes on before all ranks have called it, before the processes have met, too."""
+    if in_turn():
+        return
+    world = environment.place().world_size
+    _turns["come"] += 1
+    own = key("come", _turns["come"])
+    shared = store() if world > 1 else None
+    if world == 1:
+        kept[own] = b"all"  # for peers that this process may start
+    elif shared is None:
+        _meet()
+    else:
+        if shared.add(f"{own}/count", 1) == world:
+            shared.set(own, b"all")
+        shared.wait([own], LIMIT)
+
+
 def in_turn() -> bool:
     """Whether this rank may wait for no other: in a block that rank 0 does first, and in a loader's worker."""
     return bool(_in_turn) or in_worker()

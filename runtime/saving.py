@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from .alike import in_turn, in_worker, rank_zero_value
+from .alike import all_have_come, in_turn, in_worker, rank_zero_value
 from .checkpoint.write import write_atomically
 from .environment import place
 from .silent import opens, to_forget
+
+# what takes a file away that the others may still be reading
+TAKES_AWAY = (os.remove, os.unlink, os.rmdir, os.removedirs, os.rename, os.renames, os.replace, shutil.rmtree,
+              shutil.move)  # fmt: skip
 
 
 def rank_zero_save(obj: Any, f: Any, **options: Any) -> None:
@@ -37,12 +42,15 @@ def rank_zero_file(writes: Callable[..., Any]) -> Callable[..., Any]:
 
     So it is with one that opens a file, in a `with`: `with rank_zero_file(open)(path, "w") as f:`. All ranks have to
     call it, and none goes on, to read the file say, before it is there. A rank whose paths are others writes its own.
+    What takes a file away waits until all have come, who may have read it before.
     """
     if opens(writes):
         return partial(_opened, writes)
 
     def written(*args: Any, **options: Any) -> None:
         mine = place().rank == 0 or in_worker()
+        if writes in TAKES_AWAY:
+            all_have_come()
         if mine:
             writes(*args, **options)
         paths = _paths(writes, args, options)

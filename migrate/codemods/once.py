@@ -12,12 +12,12 @@ from typing import Any
 from ..facts.arguments import argument_at
 from ..facts.in_course import function_around, in_course, of_samples
 from ..facts.loaded_states import saves_state
-from ..facts.nodes import walk
+from ..facts.nodes import is_main_guard, walk
 from ..facts.own_files import clocks_in_loaded_paths, saves_its_own
 from ..facts.runtime_names import as_import, imported_as, runtime_name, without_prefix
 from ..facts.script import Facts, once_a_file
 from ..report import Note
-from ._asked_paths import Asking, asked_paths, removed_by
+from ._asked_paths import REMOVES, Asking, asked_paths, removed_by
 from ._files_written import FileWritten, file_written
 from ._loaded_again import can_wait, loaded_again
 from ._opened_within import free_name, opened_for, place_of, to_path, within
@@ -47,6 +47,7 @@ WRITES = {
     # without a handler of the script's own a logger says its warnings and errors on every rank, and nothing else
     *(f"logging.{n}" for n in ("basicConfig", "config.dictConfig", "config.fileConfig")),
 }
+LOADS = {"torch.load", "numpy.load", "pickle.load", "json.load"}
 HANDLES = "addHandler"  # of a logger, whatever it is called
 
 
@@ -199,9 +200,23 @@ class Once(Codemod):
         writes = full in WRITERS or ((full in WRITES or handles or _prints_by_bar(facts, call)) and stands_alone)
         if self.writers and writes and self._comes_to_all(facts, call) and not facts.in_formatted_string(call):
             alike = full in MOVES and (self.alike or _is_awaited(facts, call))
+            alike = alike or (full in REMOVES and self._may_be_read(facts, call))
             name = MOVED if alike and self._saves_once(facts, call) else ONLY
             return f"{imported_as(facts, name)}({facts.text.get(call.func)})"
         return None
+
+    def _may_be_read(self, facts: Facts, call: ast.Call) -> bool:
+        """Whether the others may still load what a call removes, and come to it in any case, so that it can wait."""
+        if not self.waits or not in_course(facts, call) or self._by_own_answer(facts, call):
+            return False
+        loads = any(facts.names.resolve(c.func) in LOADS for c in facts.walk(ast.Call))
+        function = function_around(facts, call)
+        for up in facts.scopes.ancestors(call) if loads else ():
+            if up is function:
+                return True
+            if isinstance(up, (ast.If, ast.For, ast.While, ast.Try, ast.ExceptHandler)):
+                return isinstance(up, ast.If) and is_main_guard(up.test)
+        return loads
 
     def _written(self, facts: Facts, call: ast.Call, written: FileWritten) -> str | None:
         """What writes a file on rank 0 alone; the others wait for it where they may read it, and all come there."""

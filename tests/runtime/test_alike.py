@@ -104,6 +104,28 @@ print("copied", torch.load("best.pt")["rank"])
 rank_zero_file(os.replace)(f"at_{rank}_o_clock.pt", f"at_{rank}.pt")
 """
 
+REMOVED = """
+import os, time
+import torch
+from ptmigrate.runtime import Runtime, rank_zero_file, rank_zero_save
+
+runtime = Runtime()
+rank_zero_save({"step": 1}, "last.pt")
+time.sleep(0.5 * (runtime.rank != 0))
+print("loaded", torch.load("last.pt")["step"])
+rank_zero_file(os.remove)("last.pt")
+"""
+
+
+@pytest.mark.parametrize("start", [two, run], ids=["two", "one"])
+def test_a_file_is_removed_when_all_ranks_have_come(tmp_path, start):
+    script = tmp_path / "script.py"
+    script.write_text(REMOVED)
+    done = start(str(script), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["loaded 1"] * (2 if start is two else 1)
+    assert not (tmp_path / "last.pt").exists()
+
 
 @pytest.mark.parametrize("start", [two, run], ids=["two", "one"])
 def test_a_rank_with_a_path_of_its_own_finds_its_file(tmp_path, start):

@@ -169,6 +169,24 @@ def test_ranks_that_compute_the_same_wait_for_a_file_that_is_moved(call):
     assert "on_rank_zero(os.remove)(p)" in removed.text
 
 
+@pytest.mark.parametrize(
+    ("lines", "waits"),
+    [
+        ("model.load_state_dict(torch.load(p))\nos.remove(p)", True),
+        ("model.load_state_dict(torch.load(p))\nshutil.rmtree(p)", True),
+        ("if __name__ == '__main__':\n    print(torch.load(p))\n    os.unlink(p)", True),
+        ("def end():\n    print(torch.load(p))\n    os.unlink(p)\n\nend()", True),
+        ("print(torch.load(p))\nif loss > 3:\n    os.remove(p)", False),
+        ("print(torch.load(p))\nfor name in (p, q):\n    os.remove(name)", False),
+        ("os.remove(p)", False),
+    ],
+)
+def test_a_file_that_is_loaded_is_removed_when_all_have_read_it(lines, waits):
+    """Rank 0 removed it while another rank was about to open it."""
+    text = migrate_text("import os\nimport shutil\n" + SCRIPT_THAT_SAVES.replace("SAVE", lines)).text
+    assert ("rank_zero_file(" in text) is waits and ("on_rank_zero(" in text) is not waits
+
+
 SCRIPT_THAT_SAVES = """\
 import torch
 model = torch.nn.Linear(2, 1)

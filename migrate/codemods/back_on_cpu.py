@@ -33,6 +33,7 @@ from .base import Change, Codemod
 METHODS = TENSOR_METHODS - {"cpu", "cuda", "to", "type", "type_as"}
 OF_TORCH = ("torch", "torchvision", "torchaudio", "torchmetrics", "tqdm")
 DEPTH = 6  # of names that are made of names
+CALLS = 2  # of functions that are called for each batch
 
 
 class BackOnCpu(Codemod):
@@ -208,8 +209,12 @@ def _meetings(facts: Facts) -> Iterator[ast.expr]:
                             yield up
 
 
-def _for_each_batch(facts: Facts, node: ast.AST) -> bool:
-    return facts.loops.hot(node) is not None or in_comprehension(facts, node) or in_loop(facts, node)
+def _for_each_batch(facts: Facts, node: ast.AST, depth: int = 0) -> bool:
+    if facts.loops.hot(node) is not None or in_comprehension(facts, node) or in_loop(facts, node):
+        return True
+    f = next((up for up in facts.scopes.ancestors(node) if isinstance(up, ast.FunctionDef)), None)
+    uses = facts.classes.uses_of(f) if f is not None and depth < CALLS else ()
+    return any(isinstance(u, ast.Call) and _for_each_batch(facts, u, depth + 1) for u in uses)
 
 
 def _with_names(facts: Facts, call: ast.Call) -> Iterator[ast.expr]:
@@ -323,6 +328,8 @@ def is_left(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
     if over is not None and isinstance(over, ast.Name) and facts.loops.hot(node):
         return is_left(facts, over, depth + 1)
     values = _values(facts, node)
+    if not values and (given := _given(facts, node)):  # count(net, batch)
+        return all(v is not None and is_left(facts, v, depth + 1) for v in given)
     drawn = facts.placed.by_runtime(node)
     return bool(values) and all(drawn if v is None else is_left(facts, v, depth + 1) for v in values)
 

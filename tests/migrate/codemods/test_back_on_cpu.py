@@ -44,6 +44,29 @@ def test_in_a_function_that_steps_call():
     check(code.format(""), code.format(".cpu()"), select="PTM114")
 
 
+HITS = "def hits(net, batch):\n    x, y = batch\n    return (net(x.cuda()).argmax(1).cpu() == {}).sum()\n"
+OF_BATCHES = [
+    "for batch in test_loader:\n    n += hits(model, batch)\n",
+    "for x, y in train_loader:\n    model(x)\nn = sum(hits(model, batch) for batch in test_loader)\n",
+    "def count(net, rows):\n    return hits(net, rows)\nfor batch in test_loader:\n    n += count(model, batch)\n",
+]
+OF_OTHERS = [
+    "for x, y in test_loader:\n    n += hits(model, (x, y.cuda()))\n",
+    "for batch in test_loader:\n    n += hits(model, batch)\nn += hits(model, (torch.ones(2, 4), torch.ones(2)))\n",
+    "n = list(map(hits, [model], test_loader))\n",
+]
+
+
+@pytest.mark.parametrize("loop", OF_BATCHES)
+def test_in_a_function_that_is_given_the_batch(loop):
+    check(HEAD + HITS.format("y") + loop, HEAD + HITS.format("y.cpu()") + loop, select="PTM114")
+
+
+@pytest.mark.parametrize("loop", OF_OTHERS)
+def test_in_a_function_that_is_given_other_tensors_too(loop):
+    check_unchanged(HEAD + HITS.format("y") + loop, select="PTM114")
+
+
 @pytest.mark.parametrize(
     "step",
     [

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from ptmigrate.migrate.facts.nodes import walk
 
 from ..about.classes import BATCH_METHODS
+from ..about.movers import moved_by_function
 from ..edits import Repair, with_argument
 from ..file import File, argument, last_part
 from ..rule import Finding, Rule
@@ -68,6 +69,15 @@ class TensorInForward(Rule):
             def forward(self, x):
                 lengths = torch.tensor([len(row) for row in x])
                 return torch.nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True)
+        """,
+        """
+        import torch
+        def put(*tensors):
+            return [t.to(device) for t in tensors]
+        class Net(torch.nn.Module):
+            def forward(self, x):
+                x, mask = put(x, torch.ones(x.size(0), 1))
+                return self.layer(x * mask)
         """,
     )
 
@@ -172,6 +182,8 @@ def _is_moved(call: ast.Call, file: File) -> bool:
         if isinstance(up, ast.Attribute) and up.attr in MOVED:
             return True
         if isinstance(up, ast.Call) and node in up.args and _keeps_elsewhere(up, file):
+            return True
+        if isinstance(up, ast.Call) and node is not up.func and moved_by_function(up, node, file):
             return True
         if isinstance(up, (ast.If, ast.While, ast.IfExp, ast.Compare, ast.Assert)):
             return True  # decides in Python

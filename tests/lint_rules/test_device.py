@@ -57,3 +57,26 @@ def test_found(source, expected):
 )
 def test_not_found(source):
     assert found(source, "PTM1") == []
+
+
+MOVER = "def put({}):\n  return {}\n"
+MADE = MODULE.format("forward", "return put({})")
+ONE, EACH = MOVER.format("x, n=1", "x.to(device)"), MOVER.format("*xs", "[t.cuda() for t in xs]")
+
+
+@pytest.mark.parametrize(
+    ("mover", "given", "lines"),
+    [
+        (ONE, "torch.ones(3)", []),
+        (ONE, "x=torch.ones(3)", []),
+        (EACH, "x, torch.ones(3)", []),
+        (MOVER.format("**xs", "{k: v.to(device) for k, v in xs.items()}"), "a=x", []),
+        (ONE, "x, torch.ones(3)", ["PTM104 6"]),
+        (ONE, "x, n=torch.ones(3)", ["PTM104 6"]),
+        (MOVER.format("net, x", "net.to(device)(x)"), "self.net, torch.ones(3)", ["PTM104 6"]),
+        (EACH + EACH, "torch.ones(3)", ["PTM104 8"]),  # which of them is called does not show
+    ],
+)
+def test_what_a_function_of_the_file_moves(mover, given, lines):
+    text = mover + MADE.format(given)
+    assert [f for f in found(text) if f.startswith("PTM104")] == lines

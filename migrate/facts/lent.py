@@ -8,12 +8,15 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from .arguments import given_to
+from .arguments import argument_at, given_to
 from .back_from_cpu import MOVES
 from .nodes import FUNCTIONS, walk
+from .unplaced import before_the_loop
 
 if TYPE_CHECKING:
     from .script import Facts
+
+WEIGHT_FIRST = ("CrossEntropyLoss", "NLLLoss", "BCELoss", "BCEWithLogitsLoss")
 
 
 def is_lent(facts: Facts, node: ast.expr) -> bool:
@@ -29,18 +32,18 @@ def is_lent(facts: Facts, node: ast.expr) -> bool:
     return any(_is_of_parameter(facts, where) for where in given_to(call))
 
 
-def _own(facts: Facts, node: ast.expr) -> ast.Attribute | None:
+def _own(facts: Facts, node: ast.expr, depth: int = 0) -> ast.Attribute | None:
     """The `self.x` that a value is a part of, or one of the elements."""
     while isinstance(node, (ast.Attribute, ast.Subscript)):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
             return node
         node = node.value
-    if not isinstance(node, ast.Name):
+    if not isinstance(node, ast.Name) or depth > 2:  # `for x in x` asks for itself
         return None
     for up in facts.scopes.ancestors(node):
         for g in getattr(up, "generators", ()):
             if isinstance(g.target, ast.Name) and g.target.id == node.id:
-                return _own(facts, g.iter)
+                return _own(facts, g.iter, depth + 1)
     return None
 
 
@@ -62,3 +65,45 @@ def _is_of_parameter(facts: Facts, where: ast.expr, depth: int = 0) -> bool:
     home = facts.scopes.scope_of(where).lookup(where.id) if isinstance(where, ast.Name) else None
     given = facts.devices.assigned(where.id, home) if isinstance(where, ast.Name) and home is not None else None
     return depth < 2 and bool(given) and all(_is_of_parameter(facts, v, depth + 1) for v in given or ())
+
+
+def is_weighed_by_lent(facts: Facts, node: ast.expr) -> bool:
+    """Whether a criterion is made and moved in a method, with weights that a plain object was given: nothing else
+    moves those. `nn.CrossEntropyLoss(weight=self.weight).cuda()`
+    """
+    up = facts.scopes.parents.get(node)
+    if not isinstance(up, ast.Attribute) or up.attr not in MOVES:
+        return False
+    made = _made(facts, node)
+    if made is None or before_the_loop(facts, facts.scopes.statement_of(node)):
+        return False  # which a Module takes along
+    first = 0 if (facts.names.resolve(made.func) or "").endswith(WEIGHT_FIRST) else 99
+    given = (argument_at(made, "weight", first), argument_at(made, "pos_weight", 99))
+    return any(a is not None and _is_of_plain_object(facts, a) for a in given)
+
+
+def _made(facts: Facts, node: ast.expr) -> ast.Call | None:
+    """The call of a criterion of torch's that a value is, or that a name of the same function is given."""
+    if isinstance(node, ast.Name):
+        home = facts.scopes.scope_of(node).lookup(node.id)
+        given = facts.devices.assigned(node.id, home) if home is not None and isinstance(home.node, FUNCTIONS) else None
+        made = [v for v in given or () if not any(n.id == node.id for n in walk(v, ast.Name))]
+        return _made(facts, made[0]) if len(made) == 1 and not isinstance(made[0], ast.Name) else None
+    full = facts.names.resolve(node.func) if isinstance(node, ast.Call) else None
+    return (
+        node if isinstance(node, ast.Call) and full and full.startswith("torch.nn.") and full.endswith("Loss") else None
+    )
+
+
+def _is_of_plain_object(facts: Facts, a: ast.expr) -> bool:
+    """`self.weight`, of an object that is no module and was given it."""
+    if not (isinstance(a, ast.Attribute) and isinstance(a.value, ast.Name) and a.value.id == "self"):
+        return False
+    f = next((u for u in facts.scopes.ancestors(a) if isinstance(u, FUNCTIONS)), None)
+    holder = facts.classes.holder(f) if f is not None else None
+    if f is None or f.name == "__init__" or holder is None or holder in facts.classes.modules:
+        return False
+    values = [getattr(facts.scopes.statement_of(s), "value", None) for s in facts.attributes[a.attr]]
+    given = [v for v in values if isinstance(v, ast.Name)]
+    homes = [(v, facts.scopes.scope_of(v).lookup(v.id)) for v in given]
+    return any(h is not None and v.id in h.params for v, h in homes)

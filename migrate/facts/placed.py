@@ -19,7 +19,7 @@ from .given_to_objects import is_made_for_object
 from .gone_through import drawn_from
 from .held import given_back, gives_held, gives_of_sizes, is_data, is_held, is_read
 from .kept_copies import is_kept_copy
-from .lent import is_lent
+from .lent import is_lent, is_weighed_by_lent
 from .loops import LOADER_NAME, LOOPS, MODEL_NAME, unwrapped
 from .matched import matched
 from .moved_once import is_moved_once
@@ -93,7 +93,7 @@ class Placed:
             return False
         if made_in_training(self.facts, node) or self._is_optimized(node) or is_template(self.facts, node):
             return False
-        if is_moved_once(self.facts, node) or is_lent(self.facts, node):
+        if is_moved_once(self.facts, node) or is_lent(self.facts, node) or is_weighed_by_lent(self.facts, node):
             return False
         if isinstance(node, ast.Call):
             return self._call(node)

@@ -218,7 +218,7 @@ MANUAL = {
 }
 
 KEPT = {
-    "the epochs are no numbers that count up": NESTED.replace("range(args.epochs)", "(3, 1)"),
+    "the epochs are no numbers that count up": NESTED.replace("range(args.epochs)", "dict.fromkeys((3, 1))"),
     "a function sees what the loop changes": NESTED.replace(
         "for epoch in", "def name():\n    return loss.dtype\n\nfor epoch in"
     ).replace("        if (i + 1)", "        print(name())\n        if (i + 1)"),

@@ -25,7 +25,8 @@ def told(original: Facts, notes: list[Note]) -> Iterator[Note]:
         return
     for kind in STATEMENTS:
         for s in original.walk(kind):
-            if SEEDS.search(ast.unparse(s)) and any(_is_rank(original, n) for n in walk(s)):
+            shown = SEEDS.search(original.text.get(s)) is not None and SEEDS.search(ast.unparse(s)) is not None
+            if shown and any(_is_rank(original, n) for n in walk(s)):
                 line, column, _, _ = original.text.key(s)
                 says = "the ranks drew other batches; now every process draws, and computes, the same ones"
                 yield Note(line, column + 1, PlainBranches.code, f"`{original.short(s)}`: {says}")

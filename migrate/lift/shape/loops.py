@@ -103,14 +103,11 @@ def nearest_loop(facts: Facts, node: ast.AST) -> ast.AST | None:
 
 def with_import(text: str, module: str) -> str:
     """The text with `import module` at its top, where it is not there yet."""
-    tree = ast.parse(text)
-    for s in tree.body:
-        if isinstance(s, ast.Import) and any(a.name == module and a.asname is None for a in s.names):
-            return text
-    facts = Facts(text, tree)
-    at = next(
-        (s for i, s in enumerate(tree.body) if isinstance(s, (ast.Import, ast.ImportFrom)) and not _is_future(s)), None
-    )
+    facts = Facts(text)
+    imports = [s for s in facts.tree.body if isinstance(s, (ast.Import, ast.ImportFrom))]
+    if any(isinstance(s, ast.Import) and a.name == module and a.asname is None for s in imports for a in s.names):
+        return text
+    at = next((s for s in imports if not _is_future(s)), None)
     line = facts.text.line_of(facts.text.span(at)[0]) if at is not None else 1
     edits = Edits(facts)
     edits.replace_lines(line, line - 1, [f"import {module}"])

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from . import seeds_by_rank
+from . import averaged_sums, seeds_by_rank
 from .codemods.base import apply
 from .codemods.every import BY_CODE, outermost
 from .codemods.left_cuda import TOLD, LeftCuda
@@ -41,6 +41,7 @@ def completed(result: Result, original: Facts, text: str, mended: str, options: 
     if options.framework == "lightning":
         result.attention += lost(original, result.plan)
     result.attention += seeds_by_rank.told(original, result.attention)
+    result.attention += averaged_sums.told(original, result.text)
     result.attention += told_norms(original, result.text, result.plan)
     if is_script and result.edits:
         result.attention += _unfollowed(original)

@@ -15,6 +15,7 @@ from ..facts.script import Facts
 from ..facts.tensor_methods import FUNCTIONS, METHODS, VIEWS
 from ..facts.unplaced import given_by_network, is_network
 from .called_networks import calls_network
+from .optimizers import attribute_values
 
 TAKE_TENSORS = {f"torch.{n}" for n in FUNCTIONS | {"dist"}} - {
     f"torch.{n}"
@@ -107,7 +108,18 @@ def _is_output(facts: Facts, part: ast.expr, depth: int) -> bool:
 
 
 def _calls(facts: Facts, call: ast.Call) -> bool:
-    return calls_network(facts, call) or (bool(call.args) and is_network(facts, call.func))
+    named = calls_network(facts, call) or (bool(call.args) and is_network(facts, call.func))
+    return named and _is_kept(facts, call.func)
+
+
+def _is_kept(facts: Facts, f: ast.expr) -> bool:
+    """Whether a name or attribute is given values, and is no function: `load_model(path)` is called as one is."""
+    if isinstance(f, ast.Attribute):
+        return bool(attribute_values(facts, f))
+    scope = facts.scopes.scope_of(f).lookup(f.id) if isinstance(f, ast.Name) else None
+    if scope is None or not isinstance(f, ast.Name):
+        return False
+    return f.id in scope.params or any(isinstance(s, ast.Name) for s in scope.stores[f.id])
 
 
 def _is_one_tensor(facts: Facts, name: str, scope: Scope) -> bool:

@@ -97,3 +97,17 @@ def test_what_a_network_gives_several_of_is_told():
     result = migrate_text(text)
     told = [n for n in result.attention if "two(probe)" in n.message]
     assert len(told) == 1 and told[0].code == "PTM101" and "on the CPU" in told[0].message
+
+
+@pytest.mark.parametrize(
+    "above",
+    [
+        "def get_model(n):\n    return nn.Linear(n, n), nn.Tanh()\n\nmade, last = get_model(4)",
+        "from parts import load_network\nmade = load_network(4)",
+        "from parts import source\nmade = source.generator(4)",
+        "def my_generator(data):\n    while True:\n        yield from data\n\nmade = my_generator(loader)",
+    ],
+)
+def test_a_function_that_is_named_for_networks_computes_nothing(above):
+    result = migrate_text(_text(above, below="print(made)"))
+    assert result.plan == "module" and not [n for n in result.attention if "on the CPU" in n.message]

@@ -6,6 +6,7 @@ import ast
 import re
 
 from ..facts.arguments import given_to
+from ..facts.in_course import callers_of
 from ..facts.nodes import children, walk
 from ..facts.script import Facts
 from ..facts.spelled import spelled
@@ -13,6 +14,7 @@ from ..facts.spelled import spelled
 TOGETHER = ("all_reduce", "batch_mean")
 PLAIN = ("len", "max", "min", "abs", "round", "float", "int", "bool", "sum")
 OF_EPOCHS = re.compile(r"on_(train|validation|test|fit)_(epoch_)?(start|end)|on_train_batches_end")
+DEPTH = 3  # of functions that call functions
 GUARD = "self.trainer.is_global_zero"
 
 
@@ -42,21 +44,39 @@ def can_wait(facts: Facts, branch: ast.If) -> bool:
     return False
 
 
-def comes_alike(facts: Facts, node: ast.AST) -> bool:
-    """Whether a node stands in a lifted hook of an epoch, where every process comes to it as often."""
+def comes_alike(facts: Facts, node: ast.AST, depth: int = DEPTH) -> bool:
+    """Whether a node stands in a lifted hook of an epoch, where every process comes to it as often.
+
+    Or in a function that such hooks alone call, and where nothing is asked on the way to it.
+    """
     hook = _hook_of(facts, node)
     holder = facts.classes.holder(hook) if hook is not None else None
-    if hook is None or holder not in facts.classes.run_by_trainer or not OF_EPOCHS.fullmatch(hook.name):
+    if hook is None or not _stands_open(facts, hook, node, asks=holder is not None):
         return False
+    if holder is not None:
+        return holder in facts.classes.run_by_trainer and OF_EPOCHS.fullmatch(hook.name) is not None
+    callers = callers_of(facts, hook) if depth and _hook_of(facts, hook) is None else []
+    if not callers or len(callers) != len(facts.devices.uses_of_function(hook)):
+        return False
+    return not _may_leave_before(hook, node) and all(comes_alike(facts, c, depth - 1) for c in callers)
+
+
+def _stands_open(facts: Facts, f: ast.FunctionDef, node: ast.AST, asks: bool) -> bool:
+    """Whether a function comes to a node once; `asks`: below conditions, too, that are the same on every rank."""
     for up in facts.scopes.ancestors(node):
-        if up is hook:
+        if up is f:
             return True
         if isinstance(up, ast.If):
-            if not _Alike(facts, up).is_alike(up.test):
+            if not (asks and _Alike(facts, up).is_alike(up.test)):
                 return False
         elif not isinstance(up, (ast.With, ast.Expr, ast.Assign, ast.Call, ast.keyword, ast.withitem)):
             return False
     return False
+
+
+def _may_leave_before(f: ast.FunctionDef, node: ast.AST) -> bool:
+    ways_out = [*walk(f, ast.Return), *walk(f, ast.Raise)]
+    return any(n.lineno < node.lineno for n in ways_out)  # type: ignore[attr-defined]
 
 
 def _calls(facts: Facts, node: ast.AST, full: str) -> list[ast.Call]:

@@ -56,9 +56,11 @@ def comes_alike(facts: Facts, node: ast.AST, depth: int = DEPTH) -> bool:
     if holder is not None:
         return holder in facts.classes.run_by_trainer and OF_EPOCHS.fullmatch(hook.name) is not None
     callers = callers_of(facts, hook) if depth and _hook_of(facts, hook) is None else []
-    if not callers or len(callers) != len(facts.devices.uses_of_function(hook)):
-        return False
-    return not _may_leave_before(hook, node) and all(comes_alike(facts, c, depth - 1) for c in callers)
+    if not callers or {*callers} != {*facts.devices.uses_of_function(hook)}:
+        return False  # handed on, or wrapped in what may call it on some ranks alone
+    return not _may_leave_before(hook, facts.scopes.statement_of(node)) and all(
+        comes_alike(facts, c, depth - 1) for c in callers
+    )
 
 
 def _stands_open(facts: Facts, f: ast.FunctionDef, node: ast.AST, asks: bool) -> bool:
@@ -74,9 +76,9 @@ def _stands_open(facts: Facts, f: ast.FunctionDef, node: ast.AST, asks: bool) ->
     return False
 
 
-def _may_leave_before(f: ast.FunctionDef, node: ast.AST) -> bool:
-    ways_out = [*walk(f, ast.Return), *walk(f, ast.Raise)]
-    return any(n.lineno < node.lineno for n in ways_out)  # type: ignore[attr-defined]
+def _may_leave_before(f: ast.FunctionDef, statement: ast.stmt) -> bool:
+    ways_out: list[ast.stmt] = [*walk(f, ast.Return), *walk(f, ast.Raise)]
+    return any(n.lineno < statement.lineno for n in ways_out)
 
 
 def _calls(facts: Facts, node: ast.AST, full: str) -> list[ast.Call]:

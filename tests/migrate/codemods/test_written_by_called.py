@@ -23,8 +23,9 @@ WITH = "with open(args.out, 'w') as f:\n        json.dump(found, f)"
 PLAIN = "batch.mean()"
 
 
-def rewritten(write: str, step: str = PLAIN, more: str = "") -> bool:
-    facts = Facts(HOOK.replace("WRITE", write).replace("STEP", step) + more)
+def rewritten(write: str, step: str = PLAIN, more: str = "", decorator: str = "") -> bool:
+    text = HOOK.replace("WRITE", write).replace("STEP", step).replace("def test", f"{decorator}def test")
+    facts = Facts(text + more)
     return "rank_zero_file(open)(args.out" in apply(facts, list(Once().plan(facts)))
 
 
@@ -51,6 +52,11 @@ def test_all_wait_for_it(write):
 )
 def test_where_a_rank_may_not_come_each_writes(write, step, more):
     assert not rewritten(write, step, more)
+
+
+@pytest.mark.parametrize(("decorator", "comes"), [("@now_and_then\n", False), ("@torch.no_grad()\n", True)])
+def test_what_wraps_the_function_may_call_it_on_some_ranks_alone(decorator, comes):
+    assert rewritten(WITH, decorator=f"import torch\n{decorator}") == comes
 
 
 SCRIPT = """

@@ -34,9 +34,8 @@ def side_by_side(
     if wanted < 2 or len(paths) < 2 or "fork" not in multiprocessing.get_all_start_methods():
         yield lambda _: None
         return
-    global _work
-    _work = work
-    pool = ProcessPoolExecutor(min(wanted, len(paths)), multiprocessing.get_context("fork"), _start)
+    context = multiprocessing.get_context("fork")
+    pool = ProcessPoolExecutor(min(wanted, len(paths)), context, _start, (work,))  # a fork has it, and sends nothing
     try:
         given: dict[Path, Future[Migrated]] = {path: pool.submit(_done, path) for path in paths}
 
@@ -56,7 +55,9 @@ def _size(path: Path) -> int:
     return len(data) if mentions_torch(data) else 0
 
 
-def _start() -> None:
+def _start(work: Callable[[Path], Migrated]) -> None:
+    global _work
+    _work = work
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears Ctrl-C and ends the others
 
 

@@ -84,15 +84,19 @@ class HardCodedAddress(Rule):
             if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
                 parts, values = target.elts, node.value.elts
             for part, given in zip(parts, values, strict=False):
-                name = (
-                    part.slice.value if isinstance(part, ast.Subscript) and isinstance(part.slice, ast.Constant) else ""
-                )
-                if name not in VARIABLES or file.resolve(part.value) != "os.environ":  # type: ignore[attr-defined]
-                    continue
-                value = _text(given, file)
+                name = _variable(part, file)
+                value = _text(given, file) if name else ""
                 if value and not _is_missing(node, file):
                     text = f"{name} {value} in the code; leave it to the launcher, or use os.environ.setdefault"
                     yield self.finding(node, text, file, _as_default(node, part))
+
+
+def _variable(target: ast.expr, file: File) -> str:
+    """`MASTER_PORT` of `os.environ["MASTER_PORT"]`."""
+    if not (isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant)):
+        return ""
+    name = target.slice.value
+    return str(name) if name in VARIABLES and file.resolve(target.value) == "os.environ" else ""
 
 
 def _as_default(node: ast.Assign, target: ast.expr) -> Repair | None:

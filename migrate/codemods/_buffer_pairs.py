@@ -20,28 +20,33 @@ def tensors_of(facts: Facts, s: ast.stmt) -> dict[str, ast.expr]:
         alike = plain and facts.tensors.is_tensor(s.value)
         return {t.attr: s.value for t in s.targets if isinstance(t, ast.Attribute)} if alike else {}
     if of := taken_of(facts, s):
-        return dict.fromkeys((t.attr for t in s.targets[0].elts if is_own(t)), of)  # type: ignore[attr-defined]
+        return dict.fromkeys((t.attr for t in _taking(s) if isinstance(t, ast.Attribute)), of)
     own = [(t, v) for t, v in parts(facts, s) if is_own(t)]
     return {t.attr: v for t, v in own if isinstance(t, ast.Attribute) and facts.tensors.is_tensor(v)}
 
 
 def taken_of(facts: Facts, s: ast.stmt) -> ast.Call | None:
     """The `torch.meshgrid(x, y)` of tensors made there that is taken apart, into attributes of self and names alone."""
+    value = s.value if isinstance(s, ast.Assign) else None
+    taking = _taking(s) if isinstance(value, ast.Call) else []
+    plain = all(isinstance(e, ast.Name) or is_own(e) for e in taking) and any(map(is_own, taking))
+    found = isinstance(value, ast.Call) and plain and facts.tensors.is_tensor(taken_apart(facts, value))
+    return value if found and isinstance(value, ast.Call) else None
+
+
+def _taking(s: ast.stmt) -> list[ast.expr]:
+    """The a and b of `a, b = ...`."""
     target = s.targets[0] if isinstance(s, ast.Assign) and len(s.targets) == 1 else None
-    if not isinstance(target, (ast.Tuple, ast.List)) or not isinstance(s, ast.Assign):
-        return None
-    plain = all(isinstance(e, ast.Name) or is_own(e) for e in target.elts) and any(map(is_own, target.elts))
-    found = plain and facts.tensors.is_tensor(taken_apart(facts, s.value))
-    return s.value if found and isinstance(s.value, ast.Call) else None
+    return target.elts if isinstance(target, (ast.Tuple, ast.List)) else []
 
 
 def registered_parts(facts: Facts, s: ast.Assign, persistent: bool) -> Any:
     """`a, b = torch.meshgrid(x, y)` with a statement for each part that an attribute was given."""
     scope = facts.scopes.scope_of(s)
     taken = {n.id for n in walk(scope.node, ast.Name)} | set(scope.params)
-    shares, names = shares_memory(s.value), []
-    for t in s.targets[0].elts:  # type: ignore[attr-defined]
-        names.append(free_name(t.attr, taken) if isinstance(t, ast.Attribute) else t.id)
+    shares, names = shares_memory(s.value), list[str]()
+    for t in _taking(s):
+        names.append(free_name(t.attr, taken) if isinstance(t, ast.Attribute) else ast.unparse(t))
         taken.add(names[-1])
 
     def rewrite(original: Any, updated: Any) -> Any:

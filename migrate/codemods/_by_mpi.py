@@ -22,7 +22,5 @@ def told_of_mpi(facts: Facts, code: str) -> Iterator[Note]:
     asked = [n for n in reads if (facts.names.resolve(n) or "").startswith(WORLD)]
     for node in sorted(asked, key=facts.text.key)[:1]:
         line, column, _, _ = facts.text.key(node)
-        says = (
-            f"`{facts.short(node)}`: MPI by hand stays as it is: for MPI each of ptrun's processes is rank 0 of 1, and"
-        )
-        yield Note(line, column + 1, code, f"{says} its sums are of one process; write it for one device")
+        says = f"`{facts.short(node)}`: MPI by hand stays as it is: for MPI each of ptrun's processes is rank 0 of 1"
+        yield Note(line, column + 1, code, f"{says}, and its sums are of one process; write it for one device")

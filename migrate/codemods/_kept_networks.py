@@ -7,20 +7,9 @@ from __future__ import annotations
 
 import ast
 
+from ..facts.back_from_cpu import GIVE_THEMSELVES, MODULE_METHODS
 from ..facts.nodes import walk
 from ..facts.script import Facts
-
-OF_NETWORKS = {
-    "eval",
-    "train",
-    "parameters",
-    "named_parameters",
-    "state_dict",
-    "load_state_dict",
-    "modules",
-    "zero_grad",
-}
-GIVE_THEMSELVES = {"to", "cuda", "float", "double", "half", "requires_grad_", "type"}
 
 
 def is_kept_as_network(facts: Facts, f: ast.AST, name: str) -> bool:
@@ -31,7 +20,7 @@ def is_kept_as_network(facts: Facts, f: ast.AST, name: str) -> bool:
         node: ast.AST = n
         up = facts.scopes.parents.get(node)
         while isinstance(up, ast.Attribute) or (isinstance(up, ast.Call) and up.func is node):
-            if isinstance(up, ast.Attribute) and up.attr in OF_NETWORKS:
+            if isinstance(up, ast.Attribute) and up.attr in MODULE_METHODS:
                 return True
             if isinstance(up, ast.Attribute) and up.attr not in GIVE_THEMSELVES:
                 break
@@ -45,4 +34,4 @@ def is_kept_as_network(facts: Facts, f: ast.AST, name: str) -> bool:
 def _is_called(facts: Facts, a: ast.Attribute) -> bool:
     """`self.teacher(x)`, `self.teacher.parameters()`"""
     up = facts.scopes.parents.get(a)
-    return (isinstance(up, ast.Call) and up.func is a) or (isinstance(up, ast.Attribute) and up.attr in OF_NETWORKS)
+    return (isinstance(up, ast.Call) and up.func is a) or (isinstance(up, ast.Attribute) and up.attr in MODULE_METHODS)

@@ -42,15 +42,16 @@ def shares_memory(value: ast.expr | None) -> bool:
     """Whether several of its elements are one place in memory: load_state_dict refuses to write there."""
     while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in ("cuda", "to"):
         value = value.func.value
-    named = isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute)
-    return named and value.func.attr in SPREADS  # type: ignore[union-attr]
+    f = value.func if isinstance(value, ast.Call) else None
+    return isinstance(f, ast.Attribute) and f.attr in SPREADS
 
 
 def may_share(facts: Facts, value: ast.expr | None) -> bool:
     """The same, of `x` and `x.to(device)` of `x, y = torch.meshgrid(rows, columns)` too."""
     of = facts.devices.moved(value) if isinstance(value, ast.Call) else value
     scope = facts.scopes.scope_of(of).lookup(of.id) if isinstance(of, ast.Name) else None
-    pairs = (facts.scopes.parents.get(s) for s in (scope.stores.get(of.id, ()) if scope is not None else ()))  # type: ignore[union-attr]
+    stores = scope.stores[of.id] if scope is not None and isinstance(of, ast.Name) else []
+    pairs = (facts.scopes.parents.get(s) for s in stores)
     wholes = (facts.scopes.parents.get(p) for p in pairs if isinstance(p, (ast.Tuple, ast.List)))
     return shares_memory(value) or any(isinstance(s, ast.Assign) and shares_memory(s.value) for s in wholes)
 

@@ -17,6 +17,11 @@ MODULE_METHODS = {
     "parameters", "named_parameters", "train", "eval", "state_dict", "load_state_dict", "zero_grad", "modules",
     "forward",
 }  # fmt: skip
+# methods of a network that give the network itself
+GIVE_THEMSELVES = {
+    "to", "cuda", "cpu", "train", "eval", "float", "double", "half", "bfloat16", "type", "requires_grad_",
+    "share_memory",
+}  # fmt: skip
 
 
 def is_module_method(parents: dict[ast.AST, ast.AST], node: ast.AST | None) -> bool:

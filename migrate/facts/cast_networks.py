@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from .arguments import given_to
+from .back_from_cpu import GIVE_THEMSELVES
 from .script import once_a_file
 
 if TYPE_CHECKING:
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
 
 SPEAKS = re.compile(r"\.(half|double)\(|float(16|64)|torch\.(half|double)\b")
 TYPES = {"float16": "half", "half": "half", "bfloat16": "bfloat16", "float64": "double", "double": "double"}
-GIVE_THEMSELVES = {"to", "cuda", "cpu", "train", "eval", "requires_grad_"}
 WHOLE = re.compile(
     r"\b(u?int(8|16|32|64)?|long|bool|short|LongTensor|IntTensor|BoolTensor|ByteTensor|randperm|randint)\b"
 )
@@ -29,8 +29,9 @@ def cast_beside(facts: Facts, made: ast.expr) -> str:
     """The call by which the project brings networks to another precision than that of a tensor, as a report shows it;
     nothing where none does.
     """
-    casts, text = _casts(facts), ast.unparse(made) if _casts(facts) else ""
-    return "" if WHOLE.search(text) else next((said for said, kind in casts if not SAID[kind].search(text)), "")
+    if not (casts := _casts(facts)) or WHOLE.search(text := ast.unparse(made)):
+        return ""
+    return next((said for said, kind in casts if not SAID[kind].search(text)), "")
 
 
 @once_a_file

@@ -49,9 +49,8 @@ def sets_addresses(facts: Facts, s: ast.stmt) -> bool:
     elif isinstance(s, ast.Expr) and isinstance(call := s.value, ast.Call):
         updates = facts.names.resolve(call.func) == f"{ENVIRONMENT}.update"
         given, names = (call.args, [k.arg for k in call.keywords]) if updates else ([], [])
-    if not all(isinstance(d, ast.Dict) for d in given):
-        return False
-    names += [getattr(k, "value", None) for d in given for k in d.keys]  # type: ignore[attr-defined]
+    for d in given:
+        names += [getattr(k, "value", None) for k in d.keys] if isinstance(d, ast.Dict) else [None]
     return bool(names) and ADDRESSES.issuperset(names)
 
 

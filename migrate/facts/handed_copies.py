@@ -15,8 +15,8 @@ from .script import Facts, once_a_file
 
 
 @once_a_file
-def handed(facts: Facts) -> list[ast.Call]:
-    """The calls of methods of a name that are given weights, where they run before the training loop."""
+def handed(facts: Facts) -> list[tuple[ast.Call, str]]:
+    """The calls of methods of a name that are given weights, and the name, where they run before the training loop."""
     found = []
     for loop in facts.walk(ast.For):
         if not of_weights(loop.iter) or goes_elsewhere(facts, loop):
@@ -26,7 +26,7 @@ def handed(facts: Facts) -> list[ast.Call]:
             owner = call.func.value if isinstance(call.func, ast.Attribute) else None
             given = {n.id for a in call.args for n in walk(a, ast.Name)}
             if isinstance(owner, ast.Name) and owner.id not in names and given & names and before_training(facts, loop):
-                found.append(call)
+                found.append((call, owner.id))
     return found
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from .arguments import argument_at, given_to
+from .arguments import given_to
 from .back_from_cpu import MOVES
 from .nodes import FUNCTIONS, walk
 from .unplaced import before_the_loop
@@ -77,9 +77,10 @@ def is_weighed_by_lent(facts: Facts, node: ast.expr) -> bool:
     made = _made(facts, node)
     if made is None or before_the_loop(facts, facts.scopes.statement_of(node)):
         return False  # which a Module takes along
-    first = 0 if (facts.names.resolve(made.func) or "").endswith(WEIGHT_FIRST) else 99
-    given = (argument_at(made, "weight", first), argument_at(made, "pos_weight", 99))
-    return any(a is not None and _is_of_plain_object(facts, a) for a in given)
+    given = [k.value for k in made.keywords if k.arg in ("weight", "pos_weight")]
+    if (facts.names.resolve(made.func) or "").endswith(WEIGHT_FIRST):
+        given += made.args[:1]
+    return any(_is_of_plain_object(facts, a) for a in given)
 
 
 def _made(facts: Facts, node: ast.expr) -> ast.Call | None:

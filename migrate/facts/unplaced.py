@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from .arguments import given_to
+from .back_from_cpu import GIVE_THEMSELVES
 from .nodes import FUNCTIONS, LOOPS, Loop, walk
 from .spelled import spelled
 from .tensor_methods import METHODS, VIEW_METHODS, VIEWS
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 NETWORKS = "networks by what they are asked"  # a key of `facts.answers`
 OF_NETWORKS = ("parameters", "named_parameters", "train", "eval", "state_dict", "load_state_dict")
-SELF = ("to", "cuda", "cpu", "eval", "train", "float", "double", "half", "requires_grad_")  # give the network itself
 ASKS = ("shape", "size", "dim", "ndim", "dtype", "numel")  # where a tensor is makes no difference
 WEIGHT = re.compile(r"(weight|bias)(_|\Z)|running_(mean|var)\Z|grad\Z")
 HOLDS = ast.Tuple | ast.List | ast.Dict | ast.Starred | ast.keyword
@@ -272,7 +272,7 @@ def _is_made_here(facts: Facts, name: ast.Name) -> bool:
 
 
 def _unmoved(value: ast.expr) -> ast.expr:
-    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in SELF:
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in GIVE_THEMSELVES:
         value = value.func.value
     return value
 

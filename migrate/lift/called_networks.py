@@ -11,6 +11,7 @@ import builtins
 
 from ..facts.arguments import given_to
 from ..facts.asked import asks
+from ..facts.back_from_cpu import GIVE_THEMSELVES
 from ..facts.classes import Function
 from ..facts.loops import last_part
 from ..facts.nodes import walk
@@ -21,7 +22,6 @@ from .loaders import values_of
 from .networks import OF_A_NETWORK
 from .optimizers import attribute_values, is_none
 
-GIVE_THEMSELVES = {"to", "cuda", "cpu", "train", "eval", "float", "double", "half", "requires_grad_", "share_memory"}
 LIBRARIES = ("torch", "torchvision", "torchaudio", "copy", "numpy")  # of a network they make something else
 DEPTH = 4  # of functions that call functions
 HOLD_ONE = ("module", "_orig_mod")  # what wrappers have

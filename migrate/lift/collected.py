@@ -198,8 +198,9 @@ def _goes_through_weights(e: ast.expr, own: set[str]) -> bool:
     f = e.func if isinstance(e, ast.Call) else None
     if isinstance(e, ast.Call) and isinstance(f, ast.Name) and f.id in ("zip", "enumerate", "list") and e.args:
         return all(_goes_through_weights(a, own) for a in e.args)
-    known = isinstance(f, ast.Attribute) and f.attr in ("parameters", "named_parameters")
-    return known and not {n.id for n in names_of(f)} & own  # type: ignore[arg-type]
+    if not isinstance(f, ast.Attribute) or f.attr not in ("parameters", "named_parameters"):
+        return False
+    return own.isdisjoint(n.id for n in names_of(f))
 
 
 def of_samples(facts: Facts, train: DataPass, body: list[ast.stmt]) -> set[str]:

@@ -17,10 +17,8 @@ from ..facts.unplaced import given_by_network, is_network
 from .called_networks import calls_network
 from .optimizers import attribute_values
 
-TAKE_TENSORS = {f"torch.{n}" for n in FUNCTIONS | {"dist"}} - {
-    f"torch.{n}"
-    for n in "cat stack hstack vstack concat block_diag einsum".split()  # and several of them
-}
+OF_SEVERAL = set("cat stack hstack vstack concat block_diag einsum".split())
+TAKE_TENSORS = {f"torch.{n}" for n in (FUNCTIONS | {"dist"}) - OF_SEVERAL}
 DEPTH = 4  # of names and functions that hand on what one of them computed
 
 
@@ -52,12 +50,14 @@ def left_there(facts: Facts, name: str, scope: Scope, loop: ast.stmt) -> ast.exp
 
 def _value(facts: Facts, s: ast.stmt, name: str) -> ast.expr | None:
     """What a statement gives a name, `fixed, other = net(x), net(y)` too."""
-    for target in s.targets if isinstance(s, ast.Assign) else [s.target] if isinstance(s, ast.AnnAssign) else []:
+    if not isinstance(s, ast.Assign):
+        return None
+    for target in s.targets:
         if isinstance(target, ast.Name) and target.id == name:
-            return s.value  # type: ignore[attr-defined]
+            return s.value
         for e in target.elts if isinstance(target, ast.Tuple) else []:
-            if isinstance(e, ast.Name) and e.id == name:
-                values = facts.devices.elements(target, e, s.value)  # type: ignore[attr-defined, arg-type]
+            if isinstance(e, ast.Name) and e.id == name and isinstance(target, ast.Tuple):
+                values = facts.devices.elements(target, e, s.value)
                 return values[0] if values and len(values) == 1 else None
     return None
 

@@ -67,11 +67,11 @@ def _reads(facts: Facts, name: ast.Name, home: Scope, fit: int) -> list[tuple[as
         up = facts.scopes.parents.get(read)
         call = facts.scopes.parents.get(up) if isinstance(up, ast.keyword) else up
         within = facts.scopes.scope_of(read) is not home
-        given = isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and _is_network(facts, call.func)
-        if not given or facts.in_formatted_string(read):
+        network = call.func if isinstance(call, ast.Call) else None
+        if not (isinstance(network, ast.Name) and _is_network(facts, network)) or facts.in_formatted_string(read):
             return []
         if within or read.lineno > fit:  # above, neither is placed
-            found.append((read, call.func.id))  # type: ignore[union-attr]
+            found.append((read, network.id))
     return found
 
 

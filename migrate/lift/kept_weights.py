@@ -48,8 +48,7 @@ def kept_weights(facts: Facts, binder: Binder, variables: Variables, unit: str) 
 
 def kept_of_handed(facts: Facts) -> Iterator[tuple[ast.Call, str, Scope, tuple[str, bool]]]:
     """The calls that hand weights to what keeps copies: the object's name and home, its attribute, whether a list."""
-    for call in handed(facts):
-        name = call.func.value.id  # type: ignore[attr-defined]
+    for call, name in handed(facts):
         home = facts.scopes.scope_of(call).lookup(name)
         made = made_values(facts, name, home) if home is not None else []
         found = _class(facts, made[0]) if len(made) == 1 else None

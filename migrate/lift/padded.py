@@ -89,9 +89,8 @@ def _functions(facts: Facts, given: ast.expr) -> Iterator[ast.AST]:
 
 
 def _methods(facts: Facts, holder: str | None, name: str) -> Iterator[ast.AST]:
-    for c in facts.walk(ast.ClassDef):
-        if holder in (None, c.name):
-            yield from (f for f in c.body if isinstance(f, ast.FunctionDef) and f.name == name)
+    own = (facts.classes.methods(c) for c in facts.walk(ast.ClassDef) if holder in (None, c.name))
+    yield from (methods[name] for methods in own if name in methods)
 
 
 def _pads_here(facts: Facts, f: ast.AST, depth: int) -> bool:

@@ -177,7 +177,8 @@ def _leading_to(names: set[str], assigns: list[Sets]) -> list[Sets]:
 
 
 def _set_by(s: Sets) -> set[str]:
-    return {n.id for t in getattr(s, "targets", None) or [s.target] for n in walk(t, ast.Name)}  # type: ignore[union-attr]
+    targets = s.targets if isinstance(s, ast.Assign) else [s.target]
+    return {n.id for t in targets for n in walk(t, ast.Name)}
 
 
 def _gives_parts(source: ast.expr) -> bool:

@@ -164,15 +164,18 @@ class Rewriter:
                 found.update(self._manual_backward(n))
             elif isinstance(n, (ast.Global, ast.Nonlocal)):
                 found.update(self._global(n))
-            elif isinstance(n, ast.Expr) and chunk is not None and self._is_save(n.value):
-                around = self.facts.scopes.parents.get(n)
-                if not (isinstance(around, ast.With) and self._opens_for_saving(around)):
-                    found.update(self._guarded_save(n))
-            elif isinstance(n, ast.With) and chunk is not None and self._opens_for_saving(n):
+            elif isinstance(n, (ast.Expr, ast.With)) and chunk is not None and self._saves(n):
                 found.update(self._guarded_save(n))
         for shown in walk(node, ast.FormattedValue) if found else ():
             found.update(spelled_out(self.facts, shown, found))
         return found
+
+    def _saves(self, n: ast.Expr | ast.With) -> bool:
+        """Whether a statement saves, or opens what the one statement in it saves to."""
+        if isinstance(n, ast.With):
+            return self._opens_for_saving(n)
+        around = self.facts.scopes.parents.get(n)
+        return self._is_save(n.value) and not (isinstance(around, ast.With) and self._opens_for_saving(around))
 
     def _bring_or_weigh(self, n: ast.AST, weighed: set[ast.AST], found: dict[tuple[int, int], str]) -> None:
         if n in self.shown:

@@ -13,6 +13,7 @@ from .chunks import Binder, Variables
 from .nodes import local_function
 from .recipe import CannotLift
 
+Function = ast.FunctionDef | ast.Lambda
 AT_ONCE = ("__init__", "__new__", "__init_subclass__", "__set_name__")
 
 
@@ -42,7 +43,7 @@ def seen_by_others(
     return read
 
 
-def _called(f: ast.FunctionDef | ast.Lambda) -> str:
+def _called(f: Function) -> str:
     return f"{f.name}()" if isinstance(f, ast.FunctionDef) else "a lambda"
 
 
@@ -58,9 +59,9 @@ def _is_apart(facts: Facts, binder: Binder, f: ast.AST, known: Collection[ast.AS
     return not any(up is loop or up in known for up in facts.scopes.ancestors(f))
 
 
-def _may_run_later(facts: Facts, binder: Binder, f: ast.AST, known: Collection[ast.AST], asked: set[ast.AST]) -> bool:
+def _may_run_later(facts: Facts, binder: Binder, f: Function, known: Collection[ast.AST], asked: set[ast.AST]) -> bool:
     """Whether a function may be called while the loop goes on: but for one that is called by its name alone, above."""
-    if not isinstance(f, ast.FunctionDef):
+    if isinstance(f, ast.Lambda):
         return not _is_over(facts, binder, f)
     if f.decorator_list:
         return True
@@ -70,12 +71,12 @@ def _may_run_later(facts: Facts, binder: Binder, f: ast.AST, known: Collection[a
     return any(_hands_on(facts, binder, n, known, asked) for n in _names_of(facts, f))
 
 
-def _is_over(facts: Facts, binder: Binder, f: ast.AST) -> bool:
+def _is_over(facts: Facts, binder: Binder, f: ast.Lambda) -> bool:
     """Whether a lambda is called where it stands, or stands below a loop that runs once."""
     up, loop = facts.scopes.parents.get(f), binder.recipe.epoch_loop
     if isinstance(up, ast.Call) and up.func is f:
         return True
-    below = f.lineno > (loop.end_lineno or 0) and facts.scopes.scope_of(f) is binder.trunk_scope  # type: ignore[attr-defined]
+    below = f.lineno > (loop.end_lineno or 0) and facts.scopes.scope_of(f) is binder.trunk_scope
     return below and not any(isinstance(up, (ast.For, ast.While)) for up in facts.scopes.ancestors(loop))
 
 

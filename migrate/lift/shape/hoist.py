@@ -12,6 +12,7 @@ from ...facts.script import Facts
 from ..nodes import OWN_SCOPE
 from .calls import only_call
 from .edits import Edits
+from .free import free
 
 # below these a call is made later, more than once, or not at all
 SOMETIMES = (ast.Lambda, ast.IfExp, ast.BoolOp, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp,
@@ -84,7 +85,4 @@ def comes_first(facts: Facts, statement: ast.stmt, call: ast.expr) -> bool:
 
 
 def _free(facts: Facts, name: str) -> str:
-    taken = {n for s in facts.scopes.by_node.values() for n in (*s.stores, *s.params, *s.loads)}
-    while name in taken:
-        name += "_"
-    return name
+    return free(name, {n for s in facts.scopes.by_node.values() for n in (*s.stores, *s.params, *s.loads)})

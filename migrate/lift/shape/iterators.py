@@ -16,6 +16,7 @@ from ..nodes import is_call_of, walk_here
 from ..splice import Splice, indent
 from .bars import is_steady
 from .edits import Edits, block_lines
+from .free import free_at
 from .loops import nearest_loop
 
 QUIET = ("time.", "datetime.")  # what may be called between the making of the iterator and the loop
@@ -124,7 +125,7 @@ def _lines(facts: Facts, drawn: _Drawn) -> list[str] | None:
     if goes_on is None or (goes_on[0] and any(isinstance(n, ast.Continue) for n in own)):
         return None
     test, begins, steps = goes_on
-    ended = _free(facts, loop, "ended")
+    ended = free_at(facts, loop, "ended")
     leaves = {facts.text.span(n): _left(facts, n, ended) for n in own if isinstance(n, ast.Break)}
     body = [*block_lines(facts, loop.body[1:], leaves), *steps]
     if test:
@@ -160,10 +161,3 @@ def _goes_on(facts: Facts, loop: ast.While | ast.For) -> tuple[str, list[str], l
 def _left(facts: Facts, n: ast.Break, ended: str) -> str:
     between = "; " if Splice(facts.text).shares_a_line(n) else "\n" + facts.text.margin(n)
     return f"{ended} = True{between}break"
-
-
-def _free(facts: Facts, loop: ast.stmt, name: str) -> str:
-    scope = facts.scopes.scope_of(loop)
-    while any(name in names for names in (scope.stores, scope.params, scope.loads, facts.scopes.module.stores)):
-        name += "_"
-    return name

@@ -7,7 +7,9 @@ import ast
 from ...facts.script import Facts
 from ..loaders import iterates_loader, values_of
 from .edits import Edits
+from .free import free
 from .loops import called_from_loop, epochs_of, nearest_loop, over_batches, step_loop
+from .ranges import is_builtin
 
 OF_ARRAYS = {f"numpy.{n}" for n in ("linspace", "arange", "logspace", "geomspace", "array")}
 LISTS = ("list", "tuple", "sorted")
@@ -32,10 +34,10 @@ def count_what_is_listed(facts: Facts) -> str | None:
     edits = Edits(facts)
     held = facts.text.get(source)
     if not isinstance(source, ast.Name):
-        held, made = _free("rounds", taken), " ".join(held.split())
+        held, made = free("rounds", taken), " ".join(held.split())
         made = f"list({made})" if isinstance(source, ast.Call) else made
         edits.replace_lines(loop.lineno, loop.lineno - 1, [f"{facts.text.margin(loop)}{held} = {made}"])
-    counter = index or _free("epoch", taken)
+    counter = index or free("epoch", taken)
     ends = f"{start}, len({held}) + {start}" if start else f"len({held})"
     edits.replace(facts.text.span(loop.target)[0], facts.text.span(loop.iter)[1], f"{counter} in range({ends})")
     at = f"{counter} - {start}" if start else counter
@@ -47,7 +49,7 @@ def _through(facts: Facts, loop: ast.For) -> tuple[str, ast.expr, int, str | Non
     """What is given each element, what holds them, where the count begins, and its name, if it has one."""
     it, target, index = loop.iter, loop.target, None
     start: object = 0
-    if isinstance(it, ast.Call) and _is_builtin(facts, it, "enumerate") and it.args:
+    if isinstance(it, ast.Call) and is_builtin(facts, it, "enumerate") and it.args:
         more = [*it.args[1:], *(k.value for k in it.keywords)]
         pair = target.elts if isinstance(target, ast.Tuple) and len(target.elts) == 2 else []
         if not pair or not isinstance(pair[0], ast.Name) or len(more) > 1:
@@ -61,7 +63,7 @@ def _through(facts: Facts, loop: ast.For) -> tuple[str, ast.expr, int, str | Non
 
 def _is_listed(facts: Facts, node: ast.expr, loop: ast.For) -> bool:
     """A list that is written down, or a name of one that nothing changes in the loop; several of them by zip()."""
-    if isinstance(node, ast.Call) and _is_builtin(facts, node, "zip"):
+    if isinstance(node, ast.Call) and is_builtin(facts, node, "zip"):
         return bool(node.args) and not node.keywords and all(_is_listed(facts, a, loop) for a in node.args)
     if isinstance(node, (ast.List, ast.Tuple)):
         return bool(node.elts)
@@ -75,7 +77,7 @@ def _is_listed(facts: Facts, node: ast.expr, loop: ast.For) -> bool:
 
 def _makes_list(facts: Facts, value: ast.expr) -> bool:
     if isinstance(value, ast.Call):
-        return facts.names.resolve(value.func) in OF_ARRAYS or any(_is_builtin(facts, value, n) for n in LISTS)
+        return facts.names.resolve(value.func) in OF_ARRAYS or any(is_builtin(facts, value, n) for n in LISTS)
     return isinstance(value, (ast.List, ast.Tuple, ast.ListComp))
 
 
@@ -84,16 +86,5 @@ def _only_asked(facts: Facts, read: ast.Name) -> bool:
     if isinstance(up, ast.Subscript):
         return isinstance(up.ctx, ast.Load)
     if isinstance(up, ast.Call) and read in up.args:
-        return any(_is_builtin(facts, up, n) for n in ASKS)
+        return any(is_builtin(facts, up, n) for n in ASKS)
     return isinstance(up, (ast.FormattedValue, ast.Compare, ast.BinOp))
-
-
-def _is_builtin(facts: Facts, call: ast.Call, name: str) -> bool:
-    f = call.func
-    return isinstance(f, ast.Name) and f.id == name and facts.scopes.scope_of(f).lookup(name) is None
-
-
-def _free(name: str, taken: set[str]) -> str:
-    while name in taken:
-        name += "_"
-    return name

@@ -19,7 +19,7 @@ def count_there(facts: Facts) -> str | None:
     for loop in (batches, epochs_of(facts, batches)) if isinstance(batches, ast.For) else ():
         if not isinstance(loop, ast.For):
             continue
-        counts = isinstance(loop.iter, ast.Call) and _is_builtin(facts, loop.iter, "enumerate") and loop.iter.args
+        counts = isinstance(loop.iter, ast.Call) and is_builtin(facts, loop.iter, "enumerate") and loop.iter.args
         at = counts[0] if counts else loop.iter
         if (under := _under(facts, at)) is not None:
             edits.replace_node(at, under)
@@ -28,7 +28,7 @@ def count_there(facts: Facts) -> str | None:
 
 def _under(facts: Facts, at: ast.expr) -> str | None:
     over = at
-    while isinstance(over, ast.Call) and _is_builtin(facts, over, "iter") and len(over.args) == 1 and not over.keywords:
+    while isinstance(over, ast.Call) and is_builtin(facts, over, "iter") and len(over.args) == 1 and not over.keywords:
         over = over.args[0]
     if isinstance(over, ast.Name) and (counts := _range_of(facts, over)) is not None:
         return counts
@@ -40,13 +40,14 @@ def _range_of(facts: Facts, name: ast.Name) -> str | None:
     scope = facts.scopes.scope_of(name).lookup(name.id)
     values = values_of(facts, name.id, scope) if scope is not None and name.id not in scope.params else []
     made = values[0] if len(values) == 1 else None
-    if not isinstance(made, ast.Call) or not _is_builtin(facts, made, "range") or len(made.args) not in (1, 2):
+    if not isinstance(made, ast.Call) or not is_builtin(facts, made, "range") or len(made.args) not in (1, 2):
         return None
     if is_steady(facts, made.args) and not any(walk(a, ast.Attribute) for a in made.args):
         return facts.text.get(made)
     return f"range({f'{name.id}.start, ' if len(made.args) == 2 else ''}{name.id}.stop)"
 
 
-def _is_builtin(facts: Facts, call: ast.Call, name: str) -> bool:
+def is_builtin(facts: Facts, call: ast.Call, name: str) -> bool:
+    """Whether Python's own function of that name is called."""
     f = call.func
     return isinstance(f, ast.Name) and f.id == name and facts.scopes.scope_of(f).lookup(name) is None

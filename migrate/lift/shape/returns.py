@@ -13,6 +13,7 @@ from ...facts.script import Facts
 from ..nodes import walk_here
 from .calls import enclosing_function
 from .edits import Edits
+from .free import free_at
 from .loops import epochs_of, nearest_loop, step_loop
 
 PLAIN = ast.Return | ast.Name | ast.Attribute | ast.Constant | ast.Tuple | ast.expr_context
@@ -36,7 +37,7 @@ def return_below(facts: Facts) -> str | None:
     ends = [_source(facts, s) if isinstance(s, ast.Return) else "" for s in below[:1]] or ["return"]
     edits, unit, name = Edits(facts), facts.indentation, None
     if inner or ends != list(says):
-        name = _free(facts, epochs)
+        name = free_at(facts, epochs, "stopped")
         _insert(facts, edits, epochs, epochs.lineno, [f"{name} = False"])
     for n in returns:
         margin = facts.text.margin(n)
@@ -62,10 +63,3 @@ def _may_wait(facts: Facts, n: ast.Return, epochs: ast.AST, batches: ast.AST | N
 
 def _insert(facts: Facts, edits: Edits, beside: ast.stmt, line: int, lines: list[str]) -> None:
     edits.replace_lines(line, line - 1, [facts.text.margin(beside) + text for text in lines])
-
-
-def _free(facts: Facts, at: ast.AST) -> str:
-    scope, name = facts.scopes.scope_of(at), "stopped"
-    while name in {*scope.stores, *scope.params, *scope.loads, *facts.scopes.module.stores}:
-        name += "_"
-    return name

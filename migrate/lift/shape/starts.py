@@ -14,6 +14,7 @@ from ...facts.script import Facts
 from ..loaders import batch_source, is_progress, iterates_loader
 from ..recipe import CannotLift
 from .edits import Edits
+from .free import free
 from .loops import epochs_of, step_loop
 
 
@@ -50,7 +51,7 @@ def _from_zero(facts: Facts, loop: ast.For, call: ast.Call, start: ast.expr) -> 
     index = loop.target.elts[0]  # type: ignore[attr-defined]
     scope = facts.scopes.scope_of(loop)
     taken = {*scope.stores, *scope.params, *scope.loads}
-    begins, counts = _free(f"first_{index.id}", taken), _free("batch_idx", taken)
+    begins, counts = free(f"first_{index.id}", taken), free("batch_idx", taken)
     edits = Edits(facts)
     above = f"{facts.text.margin(loop)}{begins} = {' '.join(facts.text.get(start).split())}"
     edits.replace_lines(loop.lineno, loop.lineno - 1, [above])
@@ -58,12 +59,6 @@ def _from_zero(facts: Facts, loop: ast.For, call: ast.Call, start: ast.expr) -> 
     edits.replace_node(call, f"enumerate({facts.text.get(call.args[0])})")
     edits.replace_lines(first, first - 1, [f"{facts.text.margin(loop.body[0])}{index.id} = {begins} + {counts}"])
     return edits.done()
-
-
-def _free(name: str, taken: set[str]) -> str:
-    while name in taken:
-        name += "_"
-    return name
 
 
 def count_from_there(facts: Facts) -> str | None:

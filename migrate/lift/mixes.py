@@ -15,7 +15,7 @@ from .loaders import values_of
 from .nodes import is_call_of, walk_here
 from .reads import stored
 from .recipe import CannotLift, DataPass
-from .scalar_loss import is_mean_over_first, is_the_loss
+from .scalar_loss import is_mean_along, is_the_loss
 
 COMPARES = re.compile(
     r"(?!.*(net|model|encoder)$).*(sup_?con|nt_?xent|info_?nce|contrast|sim_?clr|barlow|vicreg|n_?pair|clip_?loss)",
@@ -54,7 +54,7 @@ def mixes_samples(facts: Facts, train: DataPass) -> CannotLift | None:
     if facts.classes.modules and any(word in facts.text.text for word in MAY_MIX):
         flow = flow_of(facts, train, Mixing(facts, networks=True))
     found = (n for n in flow.mixes if any(up in feeds for up in (n, *facts.scopes.ancestors(n))))
-    node = next((n for n in found if not (is_mean_over_first(facts, n) and is_the_loss(facts, n, train.body))), None)
+    node = next((n for n in found if not (is_mean_along(facts, n) and is_the_loss(facts, n, train.body))), None)
     if node is None:
         return None
     inner = flow.within.get(node)

@@ -1,5 +1,5 @@
-"""A mean over the first dimension that is the loss itself, `loss = -net.log_prob(x).mean(0)`: what is differentiated is
-one number, so there was one for each sample.
+"""A mean along a dimension that is the loss itself, `loss = -net.log_prob(x).mean(0)`: what is differentiated is one
+number, so it is the mean over all that there was, as many for each sample.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from ..facts.script import Facts
 ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div)
 
 
-def is_mean_over_first(facts: Facts, node: ast.AST) -> bool:
+def is_mean_along(facts: Facts, node: ast.AST) -> bool:
     """`x.mean(0)`, `torch.mean(x, dim=0)`"""
     f = node.func if isinstance(node, ast.Call) else None
     if not isinstance(node, ast.Call) or not isinstance(f, ast.Attribute) or f.attr != "mean":
         return False
     given = facts.names.resolve(f) == "torch.mean"
     along = argument_at(node, "dim", 1 if given else 0)
-    return isinstance(along, ast.Constant) and along.value == 0 and len(node.args) + len(node.keywords) == 1 + given
+    return along is not None and len(node.args) + len(node.keywords) == 1 + given
 
 
 def is_the_loss(facts: Facts, node: ast.AST, body: list[ast.stmt], depth: int = 0) -> bool:

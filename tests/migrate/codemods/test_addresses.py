@@ -74,3 +74,37 @@ def test_branches_that_only_said_where_to_meet_go():
 def test_a_function_in_which_nothing_went_stays():
     text = migrated(f"{HEAD}def hook():\n    pass\n\nhook()\n{MEET}", CODE).text
     assert "def hook():\n    pass\n\nhook()\n" in text
+
+
+@pytest.mark.parametrize(
+    "sets",
+    [
+        "os.environ['MASTER_PORT'] = '1'",
+        "os.environ['MASTER_ADDR'], os.environ['MASTER_PORT'] = 'localhost', '1'",
+        "os.environ['RANK'] = os.environ['LOCAL_RANK'] = '0'",
+        "os.environ.update({'MASTER_ADDR': 'localhost', 'MASTER_PORT': port})",
+        "os.environ.update(MASTER_ADDR='localhost', RANK=str(rank))",
+        "os.environ |= {'MASTER_ADDR': 'localhost', 'WORLD_SIZE': '2'}",
+    ],
+)
+def test_what_says_where_processes_meet_goes(sets):
+    assert migrated(f"{HEAD}{sets}\ngo()\n{MEET}", CODE).text == f"{HEAD}go()\nmodel = torch.nn.Linear(2, 2)\n"
+
+
+@pytest.mark.parametrize(
+    "sets",
+    [
+        "os.environ['OMP_NUM_THREADS'] = '1'",
+        "os.environ['MASTER_PORT'], os.environ['OMP_NUM_THREADS'] = '1', '1'",
+        "os.environ.update({'MASTER_PORT': '1', 'OMP_NUM_THREADS': '1'})",
+        "os.environ.update(settings)",
+        "os.environ.update(settings, MASTER_PORT='1')",
+        "os.environ.update(MASTER_PORT='1', **settings)",
+        "os.environ.update({'MASTER_PORT': '1', **settings})",
+        "os.environ |= settings",
+        "settings |= {'MASTER_PORT': '1'}",
+        "settings.update(MASTER_PORT='1')",
+    ],
+)
+def test_what_says_more_stays(sets):
+    assert f"{sets}\n" in migrated(f"{HEAD}{sets}\ngo()\n{MEET}", CODE).text

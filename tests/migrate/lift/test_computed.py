@@ -67,7 +67,8 @@ def _text(above: str, step: str = "x", below: str = "", device: str = DEVICE) ->
 )
 def test_it_goes_where_the_module_is(tmp_path, above, step, below):
     text = _text(above, step, below)
-    check_same(text, "module")
+    result = check_same(text, "module")
+    assert above.splitlines()[-1].replace(".to(device)", "") + "\n" in result  # nothing is placed there yet
     check_on_card(tmp_path, text)
 
 

@@ -42,6 +42,7 @@ def script(loss):
         "loss = -torch.mean(log_prob(x), dim=0)",
         "nll = -log_prob(x).mean(dim=0)\nloss = nll / 2 + 0.1 * net(x).mean()",
         "loss = net(x).mean()\nloss -= log_prob(x).mean(0)",
+        "loss = net(x).pow(2).mean((0, 1))",
         "kept = net(x).mean(1).mean(0)\nkept = kept.detach()\nloss = -log_prob(x).mean(0)",
     ],
 )

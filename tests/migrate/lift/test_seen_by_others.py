@@ -59,6 +59,20 @@ def in_main(text: str) -> str:
     return f"{HEAD}\ndef main():\n    {body}\n\nmain()\n"
 
 
+KEEPS = """
+class Samples(Dataset):
+    def __init__(self):
+        self.by = width
+
+    def __len__(self):
+        return len(data)
+
+    def __getitem__(self, i):
+        return data[i] * self.by
+
+width = 2
+loader = DataLoader(Samples(), batch_size=4)
+"""
 FOLLOWS = "width = 1 + epoch"
 SCHEDULE = "loader = DataLoader(data, batch_size=4)\nwidth = 1.0\ntold = [0]\n"
 LAMBDA = "schedule = torch.optim.lr_scheduler.LambdaLR(opt, lambda e: width * 0.9**e)"
@@ -131,6 +145,7 @@ AFTER = "\ndef report():\n    print(last)\n\nlast = 0\nloader = DataLoader(data,
     [
         script(COLLATE.format(body="pass"), "told = epoch"),
         script(SAMPLES, last="print(width)"),
+        script(KEEPS, FOLLOWS),
         script(SETUP, last="print(seen)"),
         script(COLLATE.format(body="pass").replace("collate(batch)", "collate(batch, width=3)"), FOLLOWS),
         script(AFTER, "last = epoch * 2") + "report()\n",

@@ -148,9 +148,11 @@ class Binder:
         return None
 
     def _is_variable(self, scope: Scope, name: str) -> bool:
-        """Imports, functions and classes of the module stay what they are."""
+        """Imports, functions and classes of the module stay what they are, and what functions share with the loop."""
         if scope.node is not self.facts.tree:
             return True
+        if name in self.recipe.shared:
+            return False
         made = scope.stores.get(name, ())
         return not all(isinstance(s, (ast.FunctionDef, ast.ClassDef, ast.alias)) for s in made)
 
@@ -168,7 +170,7 @@ def given_arguments(f: ast.FunctionDef, call: ast.Call) -> dict[str, ast.expr]:
     return given
 
 
-def _batch_names(passing: DataPass) -> list[ast.Name]:
+def batch_names(passing: DataPass) -> list[ast.Name]:
     """The names that the batch loop itself binds: the parts of a batch, and the index."""
     return list(walk(passing.loop.target, ast.Name))
 
@@ -187,7 +189,7 @@ def resolve_variables(
             _needed_by_loader(recipe, binder, chunks, needs)
         if chunk.hook.endswith("_step") and chunk.passing is not None:
             open_reads -= {n.id for n in walk(chunk.passing.target, ast.Name)} | {chunk.passing.index or ""}
-            for name in _batch_names(chunk.passing):
+            for name in batch_names(chunk.passing):
                 if isinstance(var := binder.variable(name), Variable):
                     writes.setdefault(var, set()).add(i)
         for name in names_in(chunk.statements):

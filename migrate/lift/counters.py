@@ -23,6 +23,7 @@ from .nodes import walk_here
 from .printed import check_sums_so_far, printed
 from .reads import stored
 from .recipe import CannotLift, DataPass, Recipe
+from .same_numbers import same_numbers
 from .sums import Sums
 from .totals import Totals, Where
 from .zeros import changed, is_read, zeroed
@@ -192,7 +193,7 @@ def alike(counters: Counters) -> set[str]:
 def all_ranks_pass(facts: Facts, passing: DataPass, n: ast.AST, same: set[str], assigned: bool = False) -> bool:
     """Whether the conditions around a node ask only for what is the same on every rank."""
     own = stored(passing.body) | {x.id for x in walk(passing.target, ast.Name)}
-    own -= same
+    own -= same | same_numbers(facts, passing)
     kinds: tuple[type[ast.AST], ...] = (ast.expr, ast.Expr, ast.keyword, ast.FormattedValue)
     kinds += (ast.Assign, ast.AugAssign) if assigned else ()
     for up in facts.scopes.ancestors(n):
@@ -216,6 +217,7 @@ def _counter(facts: Facts, passing: DataPass, n: ast.AugAssign, sums: Sums | Non
     if sums is None:
         return Counter(passing, True, False)
     of_the_step = stored(passing.body) | {x.id for x in walk(passing.target, ast.Name)}
+    of_the_step -= same_numbers(facts, passing)
     if not any(x.id in of_the_step for x in walk(n.value, ast.Name)):
         return Counter(passing, False, False)  # the same on every rank: a count of batches
     shown = sums.kind(n.value)

@@ -13,6 +13,7 @@ from .find import find, outline
 from .imports import import_edit
 from .module import Lifted, ModuleBuilder
 from .recipe import CannotLift, Recipe
+from .shared import may_stay_global
 from .splice import Splice, indent
 
 ATTEMPTS = ((True, True), (False, True), (True, False), (False, False))  # (lift the evaluation, automatic steps)
@@ -41,7 +42,7 @@ def lift(
             tried += _also(recipe, evaluates, automatic)
             if recipe.optimization.manual and not by_hand:
                 raise CannotLift(None, "its steps are by hand")
-            lifted = ModuleBuilder(facts, recipe, accelerator, places).build()
+            lifted = _built(facts, recipe, accelerator, places)
         except CannotLift as why:
             first = first or why
             continue
@@ -49,6 +50,17 @@ def lift(
         return _assemble(facts, recipe, lifted, imports), plan, lifted.edits, lifted.attention
     assert first is not None
     raise first
+
+
+def _built(facts: Facts, recipe: Recipe, accelerator: str | None, places: bool) -> Lifted:
+    """The Module; names that functions share with the loop stay globals where they may."""
+    while True:
+        try:
+            return ModuleBuilder(facts, recipe, accelerator, places).build()
+        except CannotLift as why:
+            if not why.shared or why.shared in recipe.shared or not may_stay_global(facts, recipe, why.shared):
+                raise
+            recipe.shared.add(why.shared)
 
 
 def _also(recipe: Recipe, evaluates: bool, automatic: bool) -> list[tuple[bool, bool]]:

@@ -310,7 +310,9 @@ class ModuleBuilder(ChunkLines):
             index = passing.index or "batch_idx"
             var = Variable(self._owner(passing), passing.index or "")
             kept = self.variables.attributes.get(var) if passing.index is not None else None
-            if passing.index is not None and (passing.index_start is not None or kept is not None or index == batch):
+            if passing.index is not None and (
+                passing.index_start is not None or kept is not None or index in (batch, *self.recipe.shared)
+            ):
                 index = "batch_idx"
                 first = passing.index_start
                 start = f" + {closed(self.facts.text.get(first), FACTOR)}" if first is not None else ""
@@ -355,8 +357,11 @@ class ModuleBuilder(ChunkLines):
     def _globals_written(self, chunk: Chunk) -> set[str]:
         """What a function declares global and these statements write: the method has to say so too."""
         scopes, found = self.facts.scopes, set()
+        if chunk.hook == "training_step" and self.recipe.train.index in self.recipe.shared:
+            found.add(self.recipe.train.index)
         for n in names_in(chunk.statements):
-            written = not isinstance(n.ctx, ast.Load) and n.id in scopes.scope_of(n).globals
+            own = n.id in self.recipe.shared and scopes.scope_of(n) is self.binder.trunk_scope
+            written = not isinstance(n.ctx, ast.Load) and (own or n.id in scopes.scope_of(n).globals)
             if written and self.binder.variable(n) not in self.variables.attributes:
                 found.add(n.id)
         return found

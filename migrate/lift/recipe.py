@@ -21,6 +21,7 @@ class CannotLift(Exception):
         self.node = node
         self.reason = reason
         self.line = getattr(node, "lineno", 1)  # of the text that was looked at; the pipeline maps it to the original
+        self.shared = ""  # the name of the loop that a function which stays reads, or changes
         self.of_loops = False  # whether the loops themselves are no training loop, whatever stands in them
 
 
@@ -99,4 +100,5 @@ class Recipe:
     reloads: bool = False  # what the batch loop goes over is made anew in every epoch
     taken_for: dict[ast.AugAssign, str] = field(default_factory=dict)  # sums of what does not show, and as what
     unlifted: CannotLift | None = None  # why the evaluation stays as the script wrote it
+    shared: set[str] = field(default_factory=set)  # names of the loop that stay the globals that functions read
     own_modes: bool = False  # whether the script switches modes as no Trainer does

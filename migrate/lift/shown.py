@@ -79,8 +79,10 @@ class Shown:
         given = given_to(call)
         if not shows(call):
             losses = {f"{x.id}.item()" for x in self.recipe.optimization.differentiated if isinstance(x, ast.Name)}
-            brought = {e: self.reduction for g in given for e in walk(g) if _is_one_of(e, losses)}
-            return {**brought, **self._handed(call)}
+            handed = self._handed(call)
+            within = {n for e in handed for n in walk(e)}
+            brought = {e: self.reduction for g in given for e in walk(g) if _is_one_of(e, losses) and e not in within}
+            return {**brought, **handed}
         found = [pair for g in given for pair in self._largest(g)]
         if is_print(call):
             return dict(found)
@@ -110,8 +112,7 @@ class Shown:
         f = local_function(self.facts, call.func) if isinstance(call.func, ast.Name) else None
         if f is None or any(isinstance(a, ast.Starred) for a in call.args):
             return
-        given = given_arguments(f, call)
-        for name, e in given.items():
+        for name, e in (*given_arguments(f, call).items(), *_given_beyond(f, call)):
             if self.sums.of_the_samples(e):
                 own = [n for s in f.body for n in walk(s, ast.Name) if n.id == name]
                 yield e, own if all(isinstance(n.ctx, ast.Load) for n in own) else []
@@ -171,6 +172,15 @@ class Shown:
             self.sums.alike(e) or self.sums.kind(e) is not None or (_computes(e) and self._all_brought(e))
             for e in (node.left, node.right)
         )
+
+
+def _given_beyond(f: ast.FunctionDef, call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
+    """What a call gives `*args` and `**kwargs`, and their names."""
+    named = [a.arg for a in (*f.args.args, *f.args.kwonlyargs)]
+    if f.args.vararg is not None:
+        yield from ((f.args.vararg.arg, e) for e in call.args[len(f.args.posonlyargs) + len(f.args.args) :])
+    if f.args.kwarg is not None:
+        yield from ((f.args.kwarg.arg, k.value) for k in call.keywords if k.arg is not None and k.arg not in named)
 
 
 def _is_number(sums: Sums, e: ast.expr) -> bool:

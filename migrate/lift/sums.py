@@ -15,6 +15,7 @@ from .mixes import flow_of
 from .nodes import is_call_of, local_function, walk_here
 from .reads import stored
 from .recipe import DataPass, Recipe
+from .same_numbers import same_numbers
 from .tallies import is_tally
 
 FUNCTIONS = "torch.nn.functional."
@@ -35,7 +36,7 @@ class Sums:
         self.follow = lambda: flow_of(facts, passing)
         self.losses = {x.id for x in recipe.optimization.differentiated if isinstance(x, ast.Name)}
         self.own = stored(passing.body) | {n.id for n in walk(passing.target, ast.Name)}
-        self.own -= {passing.index}
+        self.own -= {passing.index} | same_numbers(facts, passing)
         for s in passing.body:  # `for c in range(3):` goes through the same on every rank
             for n in walk_here(s):
                 if isinstance(n, ast.For) and isinstance(n.target, ast.Name) and self.alike(n.iter):

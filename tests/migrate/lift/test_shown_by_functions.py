@@ -26,6 +26,9 @@ def tell(e, value=None, *, count=0):
     text = f'{e} {float(value):.4f} {count}'
     print(text)
 
+def every(*values, **named):
+    print(*values, named)
+
 def keep(value):
     seen.append(value)
 
@@ -53,6 +56,8 @@ BROUGHT = {
     "say(e, hits.mean().item())": "say(e, self.batch_mean(hits.mean().item()))",
     "tell(e, r, count=len(x))": "tell(e, self.batch_mean(r), count=self.batch_sum(len(x)))",
     "tell(e, hits.sum(), count=0)": "tell(e, self.batch_sum(hits.sum()), count=0)",
+    "every(e, r, x=r)": "every(e, self.batch_mean(r), x=self.batch_mean(r))",
+    "every(e, loss.item() * 2)": "every(e, self.batch_mean(loss.item() * 2))",
     "keep(r.item())": "keep(self.batch_mean(r.item()))",
 }
 KEPT = [

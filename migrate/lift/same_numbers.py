@@ -1,0 +1,70 @@
+"""Names of a step that hold the same number on every rank: what it computes of the numbers of its steps and epochs.
+
+`batches_done = epoch * len(loader) + i`, and `if batches_done % 100 == 0:` is passed by all ranks or by none.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator
+
+from ..facts.nodes import walk
+from ..facts.script import Facts
+from .recipe import DataPass
+
+ARITHMETIC = ("min", "max", "len", "int", "float", "round", "abs", "range")
+PLAIN = (
+    *(ast.Constant, ast.Name, ast.Attribute, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Call),
+    *(ast.JoinedStr, ast.FormattedValue, ast.operator, ast.unaryop, ast.boolop, ast.cmpop, ast.expr_context),
+)
+
+
+def same_numbers(facts: Facts, passing: DataPass) -> set[str]:
+    """The names to which every statement of the step that gives them a value gives such a number."""
+    key = (same_numbers, passing.loop)
+    if key not in facts.answers:
+        facts.answers[key] = _same_numbers(facts, passing)
+    found: set[str] = facts.answers[key]
+    return found
+
+
+def _same_numbers(facts: Facts, passing: DataPass) -> set[str]:
+    stores: dict[str, list[ast.Assign | ast.AugAssign | None]] = {}
+    for n in (n for s in passing.body for n in walk(s, ast.Name) if not isinstance(n.ctx, ast.Load)):
+        up = facts.scopes.parents.get(n)
+        plain = isinstance(up, ast.AugAssign) or (isinstance(up, ast.Assign) and len(up.targets) == 1)
+        stores.setdefault(n.id, []).append(up if plain else None)  # type: ignore[arg-type]
+    own = {n.id for n in walk(passing.target, ast.Name)} - {passing.index}
+    found = {name for name, by in stores.items() if name not in own and all(s and is_number(s.value) for s in by)}
+    own |= stores.keys() - found
+    size = -1
+    while size != len(found):
+        size = len(found)
+        found = {name for name in found if all(s and _is_same(facts, passing, s, own) for s in stores[name])}
+        own |= stores.keys() - found
+    return found
+
+
+def is_number(value: ast.expr, own: Collection[str] = ()) -> bool:
+    """Whether an expression is arithmetic, or a text of it, into which none of the names goes."""
+    for n in walk(value):
+        if not isinstance(n, PLAIN) or (isinstance(n, ast.Name) and n.id in own):
+            return False
+        if isinstance(n, ast.Call) and not (isinstance(n.func, ast.Name) and n.func.id in ARITHMETIC):
+            return False
+    return True
+
+
+def _is_same(facts: Facts, passing: DataPass, s: ast.Assign | ast.AugAssign, own: set[str]) -> bool:
+    return is_number(s.value, own) and all(is_number(test, own) for test in decided_by(facts, passing, s))
+
+
+def decided_by(facts: Facts, passing: DataPass, s: ast.stmt) -> Iterator[ast.expr]:
+    """What decides in a pass whether a statement is run, and how often."""
+    for up in facts.scopes.ancestors(s):
+        if up is passing.loop:
+            return
+        if isinstance(up, (ast.If, ast.While)):
+            yield up.test
+        elif isinstance(up, ast.For):
+            yield up.iter

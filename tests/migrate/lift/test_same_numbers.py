@@ -1,0 +1,90 @@
+"""Numbers that a step computes of those of its steps and epochs: every rank has the same."""
+
+import ast
+
+import pytest
+from ptmigrate.migrate.facts.script import Facts
+from ptmigrate.migrate.lift.find import find, outline
+from ptmigrate.migrate.lift.same_numbers import same_numbers
+from ptmigrate.migrate.migrate import migrate_text
+
+from tests.migrate.running import check_same
+
+SCRIPT = """\
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(0)
+x = torch.randn(24, 6)
+loader = DataLoader(TensorDataset(x, x.sum(1)), batch_size=8, shuffle=True)
+net = nn.Linear(6, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+n, every = 0, 2
+for epoch in range(3):
+    for i, (a, b) in enumerate(loader):
+        loss = (net(a).squeeze(1) - b).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        {body}
+"""
+
+
+def script(body):
+    return SCRIPT.format(body=body.replace("\n", "\n        "))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "n = epoch * len(loader) + i",
+        "n += 1",
+        "m = i + 1\nn = m * every",
+        "n = i if epoch % 2 else -i",
+        "if i % every == 0:\n    n = i",
+        "n = f'{epoch}/{i}'",
+        "m = 0\nfor k in range(3):\n    m += every\nn = m",
+    ],
+)
+def test_numbers_of_steps_are_the_same_everywhere(body):
+    facts = Facts(script(body))
+    assert "n" in same_numbers(facts, find(facts, outline(facts)).train)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "n = len(a)",
+        "n = loss.item()",
+        "n = a",
+        "m = a.size(0)\nn = m + 1",
+        "n += 1\nn = n + b.sum()",
+        "if loss < 1:\n    n = 1",
+        "m = 0\nif loss < 1:\n    m = 1\nif m:\n    n = 2",
+        "for k in a:\n    n += 1",
+        "import time\nn = time.time()",
+        "n = torch.rand(1)",
+        "n, m = i, a",
+        "for n in range(3):\n    pass",
+        "while loss > n:\n    n += 1",
+    ],
+)
+def test_what_batches_or_anything_else_decides_is_not(body):
+    facts = Facts(script(body))
+    assert "n" not in same_numbers(facts, find(facts, outline(facts)).train)
+
+
+BY_COUNT = "done = epoch * len(loader) + i\nif done % 2 == 0:\n    print(done, f'{loss.item():.6f}')"
+BY_BATCH = "good = loss < 1\nif good:\n    print(f'{loss.item():.6f}')"
+
+
+def test_a_mean_that_every_hundredth_batch_shows_is_of_the_whole_batch():
+    result = check_same(script(BY_COUNT), "module")
+    assert "{self.batch_mean(loss.item()):.6f}" in result
+    assert not migrate_text(script(BY_COUNT)).attention
+
+
+def test_a_mean_that_a_batch_decides_to_show_stays_the_process_own():
+    result = check_same(script(BY_BATCH), "module")
+    assert "batch_mean" not in result and ast.parse(result)

@@ -281,7 +281,9 @@ def brought(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
             return _goes_there(facts, node)
         if facts.names.resolve(node.func) is None and isinstance(node.func, ast.Attribute):
             return brought(facts, node.func.value, depth + 1)
-        return any(brought(facts, a, depth + 1) for a in node.args)
+        # a function of torch takes no tensors of two devices; what the script calls may: `net(x, lengths.cpu())`
+        given = node.args if facts.names.resolve(node.func) is not None else node.args[:1]
+        return any(brought(facts, a, depth + 1) for a in given)
     if isinstance(node, (ast.Attribute, ast.Subscript)):
         return brought(facts, node.value, depth + 1)
     if isinstance(node, ast.UnaryOp):

@@ -45,7 +45,9 @@ def network_on_cpu(facts: Facts, loop: ast.AST) -> str | None:
     body = loop.body if isinstance(loop, ast.For) else [loop]
     calls = [c for s in body for c in walk(s, ast.Call)]
     networks = [n for c in calls for n in (*([c.func] if calls_network(facts, c) else ()), *given_networks(facts, c))]
-    return next((ast.unparse(n) for n in networks if is_on_cpu(facts, n)), None)
+    bound = {n.id for n in walk(loop, ast.Name) if isinstance(n.ctx, ast.Store)}
+    outer = (n for n in networks if not any(x.id in bound for x in walk(n, ast.Name)))
+    return next((ast.unparse(n) for n in outer if is_on_cpu(facts, n)), None)
 
 
 def _is_network(facts: Facts, call: ast.Call, name: ast.Name) -> bool:

@@ -36,6 +36,12 @@ for epoch in range(2):
         ("total += (out.max(1)[1] == y).sum().item()", "self.total += (out.max(1)[1] == y).sum().item()"),
         ("total += out.exp().sum(1).mean().item()", "self.total += out.exp().sum(1).mean().item() * self.share"),
         ("total = total + loss.item() * x.size(0)", "self.total += loss.item() * x.size(0)"),
+        ("total = loss.item() + total", "self.total += loss.item() * self.share"),
+        ("total = total + loss.detach()", "self.total += loss.detach() * self.share"),
+        ("total = total + loss", "self.total += loss * self.share"),
+        ("total = (loss.detach() - 1) + total", "self.total += (loss.detach() - 1) * self.share"),
+        ("total = total + (out.argmax(1) == y).sum()", "self.total += (out.argmax(1) == y).sum()"),
+        ("total = total + loss.detach()\n        print(f'{total:.3f}')", "self.total += loss.detach() * self.share"),
         ("total = total + (out.argmax(1) == y).sum().item()", "self.total += (out.argmax(1) == y).sum().item()"),
     ],
 )
@@ -47,7 +53,9 @@ def test_numbers_are_brought_together(sums, becomes):
 @pytest.mark.parametrize(
     ("start", "sums"),
     [
-        ("0", "total = total + (out.argmax(1) == y).sum()"),
+        ("0", "kept = total = total + (out.argmax(1) == y).sum()"),
+        ("0", "total = total + loss.detach()\n        kept = total"),
+        ("torch.zeros(())", "total = total + loss.detach()"),
         ("[]", "total = total + [loss.item()]"),
         ("torch.zeros(())", "total = total + loss.item()"),
         ("0.0", "total = total + loss.item() + x.size(0)"),
@@ -58,7 +66,9 @@ def test_numbers_are_brought_together(sums, becomes):
         ("0.0", "total += loss.item() ** 2"),
     ],
     ids=[
-        "tensors",
+        "of two names",
+        "a name of the tensor",
+        "tensors that begin as one",
         "lists",
         "a tensor at first",
         "a longer sum",

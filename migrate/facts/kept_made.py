@@ -39,6 +39,17 @@ class KeptMade:
         made = self.facts.tensors.made
         return any((all if _is_dictionary(v) else any)(map(made, parts)) for v in values if (parts := _elements(v)))
 
+    def under_key(self, node: ast.Subscript) -> bool:
+        """`self.masks["a"]` of `self.masks = {"a": torch.ones(3), "n": 3}`, whatever the other keys have."""
+        of, key = node.value, node.slice
+        holder = self._class_of(of.value) if isinstance(of, ast.Attribute) else None
+        if holder is None or not isinstance(key, ast.Constant):
+            return False
+        given = self.facts.devices.attribute_values.get(of.attr, ())  # type: ignore[attr-defined]
+        own = (v for v in given if holder in self.facts.scopes.ancestors(v))
+        made = [self.facts.tensors.made(e) for v in own for k, e in _pairs(v) if k == key.value]
+        return bool(made) and all(made)
+
     def of_class(self, node: ast.Attribute) -> list[ast.expr]:
         """What the body of a class gives a name that is asked for: `self.COLORS`, `Net.COLORS`."""
         holder = self._class_of(node.value)
@@ -84,6 +95,14 @@ class KeptMade:
 def _is_dictionary(value: ast.expr) -> bool:
     by_call = isinstance(value, ast.Call) and getattr(value.func, "id", "") == "dict"
     return by_call or isinstance(value, (ast.Dict, ast.DictComp))
+
+
+def _pairs(value: ast.expr) -> list[tuple[object, ast.expr]]:
+    """The keys that a dictionary is written with, and what is under each."""
+    if isinstance(value, ast.Dict):
+        return [(k.value, e) for k, e in zip(value.keys, value.values, strict=True) if isinstance(k, ast.Constant)]
+    given = value.keywords if isinstance(value, ast.Call) and _is_dictionary(value) else ()
+    return [(k.arg, k.value) for k in given if k.arg is not None]
 
 
 def _elements(value: ast.expr) -> list[ast.expr]:

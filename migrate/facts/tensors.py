@@ -111,7 +111,7 @@ class Tensors:
             asks = any(isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for op in node.ops)
             return not asks and any(self._is(n, kept) for n in (node.left, *node.comparators))
         if isinstance(node, ast.Subscript):
-            return self._is(node.value, kept)
+            return self._is(node.value, kept) or (not kept and self._kept_made.under_key(node))
         if isinstance(node, ast.IfExp):
             sides = [e for e in (node.body, node.orelse) if kept or not _is_none(e)]
             return bool(sides) and all(self._is(e, kept) for e in sides)

@@ -14,6 +14,8 @@ class Net(nn.Module):
         self.anchors = [torch.ones(2), torch.zeros(2)]
         self.pair = torch.ones(2), torch.zeros(2)
         self.table = {"a": torch.ones(2)}
+        self.mixed = {"a": torch.ones(2), "n": 3, **more}
+        self.called = dict(a=torch.ones(2), n=3)
         self.made = [torch.full((2,), float(i)) for i in range(2)]
         self.put, self.filled = [], {}
         self.put.append(torch.ones(2))
@@ -24,6 +26,8 @@ KEPT = [
     "self.anchors[0].cuda()",
     "self.pair[1].cuda()",
     'self.table["a"].cuda()',
+    'self.mixed["a"].cuda()',
+    'self.called["a"].cuda()',
     "self.made[1].cuda()",
     "self.put[0].cuda()",
     'self.filled["a"].cuda()',
@@ -69,6 +73,19 @@ def test_a_default_is_no_part_of_its_function():
 def test_a_dictionary_may_have_both():
     lines = ['self.filled["b"] = x', 'return self.filled["b"].cuda() + x']
     assert 'return self.filled["b"] + x\n' in migrated(method(*lines)).text
+
+
+@pytest.mark.parametrize("kept", ["mixed", "called"])
+def test_a_part_that_is_put_back_goes_where_the_batch_is(kept):
+    """The move was taken away, and the tensor stayed on the CPU."""
+    line = f'self.{kept}["a"] = self.{kept}["a"].cuda()'
+    assert line.replace("cuda()", "to(x.device)") in migrated(method(line, "return x")).text
+
+
+@pytest.mark.parametrize("key", ["n", "b", "z"])
+def test_under_another_key_may_be_anything(key):
+    lines = ['self.mixed["z"] = x', f'return self.mixed["{key}"].cuda() + x']
+    assert f'return self.mixed["{key}"] + x\n' in migrated(method(*lines)).text
 
 
 @pytest.mark.parametrize("batch", ["self.seen.append(x)", "self.seen += [x]", "self.seen = [x]"])

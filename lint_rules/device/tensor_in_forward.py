@@ -22,6 +22,7 @@ LEGACY = {"Tensor", "FloatTensor", "LongTensor", "IntTensor", "DoubleTensor", "B
 USES = {"size", "shape", "view", "device", "dtype", "dim", "new_zeros", "float", "mean", "sum", "unsqueeze", "reshape"}
 # what may stand around a factory call and give a value that is not a tensor on the CPU
 MOVED = {"to", "cuda", "cpu", "type_as", "item", "tolist", "numpy", "xpu"}
+NUMBERS = {"item", "tolist", "numpy", "cpu"}
 # what may be given such a tensor as it is
 ELSEWHERE = {"int", "float", "bool", "to", "to_device", "print", "len", "range", "move_to_device", "cuda", "copy_"}
 LENGTHS = "pack_padded_sequence"  # takes them on the CPU alone
@@ -58,6 +59,8 @@ class TensorInForward(Rule):
                 other = torch.zeros_like(x) + x.new_zeros(3)
                 h = torch.zeros(3)
                 h = h.to(x.device)
+                a, b = torch.zeros(3), torch.ones(3)
+                h = h + a.to(x.device) + b.to(x.device)
                 if torch.rand(1).item() > 0.5:
                     return x * torch.tensor(0.5)
                 self.noise.copy_(torch.randn(3))
@@ -107,22 +110,39 @@ class TensorInForward(Rule):
 
     def _moved_later(self, call: ast.Call, method: ast.AST, file: File) -> bool:
         """`h = torch.zeros(3)` and then `h.to(...)`, `h.cuda()` or a device comparison in the same function."""
-        parent = file.nodes.parents[call]
-        while isinstance(parent, (ast.Attribute, ast.Call, ast.Subscript, ast.BinOp)):
-            parent = file.nodes.parents[parent]
-        if not isinstance(parent, (ast.Assign, ast.AnnAssign)):
+        names = _given_to(call, file)
+        if not names:
             return False
-        targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
-        names = {t.id for t in targets if isinstance(t, ast.Name)}
+        alone = set(names)  # computed from it and from numbers, which a batch has no part in
         for assign in sorted((n for n in walk(method, ast.Assign)), key=lambda n: n.lineno):
-            if any(n.id in names for n in walk(assign.value, ast.Name)):
-                names.update(t.id for t in assign.targets if isinstance(t, ast.Name))
+            read = list(walk(assign.value, ast.Name))
+            for found in (names, alone):
+                others = found is alone and any(n.id not in alone and file.resolve(n) is None for n in read)
+                if not others and any(n.id in found for n in read):
+                    found.update(t.id for t in assign.targets if isinstance(t, ast.Name))
         if any(_is_length(n, names) for n in walk(method)):
             return True
         return any(
-            n.attr in MOVED and any(inner.id in names for inner in walk(n.value, ast.Name))
+            n.attr in MOVED
+            and any(inner.id in (alone if n.attr in NUMBERS else names) for inner in walk(n.value, ast.Name))
             for n in walk(method, ast.Attribute)
         )
+
+
+def _given_to(call: ast.Call, file: File) -> set[str]:
+    """The names that are given a tensor, or what is computed from it: `h, c = torch.zeros(3), torch.zeros(3)` too."""
+    parents = file.nodes.parents
+    value: ast.expr = call
+    up = parents[call]
+    while isinstance(up, (ast.Attribute, ast.Call, ast.Subscript, ast.BinOp)):
+        value, up = up, parents[up]
+    if isinstance(up, ast.Tuple) and isinstance(assign := parents[up], ast.Assign):
+        place, width = up.elts.index(value), len(up.elts)
+        several = [t.elts for t in assign.targets if isinstance(t, ast.Tuple) and len(t.elts) == width]
+        targets = [elts[place] for elts in several]
+    else:
+        targets = up.targets if isinstance(up, ast.Assign) else [up.target] if isinstance(up, ast.AnnAssign) else []
+    return {t.id for t in targets if isinstance(t, ast.Name)}
 
 
 def _is_length(n: ast.AST, names: set[str]) -> bool:

@@ -95,6 +95,16 @@ class Net(Base):
         r = torch.rand(3).to(self.device)
         s = torch.zeros(3, device="cuda")  #~ PTM101
         l = torch.zeros(3, device=device)  #~ PTM103
+        c, d = torch.zeros(3), torch.ones(3)  #~ PTM104
+        c = c.to(x.device)
+        i, j = torch.zeros(3), torch.ones(3)
+        i, j = i.to(x.device), j.to(x.device)
+        t = torch.zeros(3)  #~ PTM104
+        out = self.layer(x * t)
+        self.seen = out.mean().item()
+        p = torch.zeros(3)
+        q = p.argmax() + 1
+        self.at = q.item()
         return self.helper(x)
 
     def helper(self, x):

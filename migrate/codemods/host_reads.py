@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 
 from ..facts.distribution import STATEMENTS, distribution_of
 from ..facts.nodes import walk
@@ -13,6 +14,7 @@ NUMBERS = {"item", "tolist", "numpy", "cpu"}
 GIVES = METHODS | {"size", "dim", "numel", "nelement", "float"}  # of a tensor: another one there, or its size
 MOVES = {"to", "cuda", "cpu", "type_as", "item", "tolist", "numpy", "type", "device"}
 ON_CPU = {"pack_padded_sequence", "from_numpy"}
+ELSEWHERE = ("numpy.", "matplotlib.", "sklearn.", "torch.save")
 READ = {"int", "float", "bool", "range", "print", "list", *ON_CPU}  # functions; `.float()` of a tensor reads nothing
 
 
@@ -75,22 +77,39 @@ def is_number(call: ast.Call) -> bool:
     return isinstance(given, ast.Constant) and getattr(call.func, "attr", getattr(call.func, "id", "")) == "tensor"
 
 
-def stays_on_cpu(facts: Facts, call: ast.Call) -> bool:
-    """Whether a tensor that a step makes is one number, is read as numbers, or picks from what the script keeps."""
+def stays_on_cpu(facts: Facts, call: ast.Call, meets_model: Callable[[ast.expr], bool]) -> bool:
+    """Whether a tensor that a step makes is one number, is read as numbers, or picks from what the script keeps.
+
+    `meets_model`: whether a name of it is put together with what the model gave: `net(x).argmax(1) == y`.
+    """
     if is_number(call) or leaves(facts, call):
         return True
     s = facts.scopes.statement_of(call)
     if any(isinstance(u, ast.Call) and facts.loops.is_model_call(u) for u in facts.scopes.ancestors(call)):
         return False  # what is kept of it is the model's
-    names = {n.id for t in getattr(s, "targets", []) for n in walk(t, ast.Name)}
+    names = names_given(s, call) if isinstance(s, ast.Assign) else set()
     home = facts.scopes.scope_of(s)
     for r in (r for n in names for r in facts.scopes.reads(n, home.lookup(n) or home)):
         up = facts.scopes.parents.get(r)
         full = (facts.names.resolve(up.func) or "") if isinstance(up, ast.Call) else ""
         picks = any(isinstance(u, ast.Subscript) and r in set(walk(u.slice)) for u in facts.scopes.ancestors(r))
-        if leaves(facts, r) or picks or full.startswith(("numpy.", "matplotlib.", "sklearn.", "torch.save")):
+        if (
+            leaves(facts, r, not meets_model(r))
+            or picks
+            or full.startswith(("numpy.", "matplotlib.", "sklearn.", "torch.save"))
+        ):
             return True
     return False
+
+
+def names_given(s: ast.Assign, call: ast.Call) -> set[str]:
+    """The names that an assignment gives what a call is part of: `y` alone of `x, y = f(), call`."""
+    given: list[ast.expr] = []
+    for t in s.targets:
+        paired = isinstance(t, ast.Tuple) and isinstance(s.value, ast.Tuple) and len(t.elts) == len(s.value.elts)
+        pairs = zip(t.elts, s.value.elts, strict=True) if paired else ()  # type: ignore[attr-defined]
+        given += [e for e, value in pairs if any(n is call for n in walk(value, ast.Call))] or [t]
+    return {n.id for t in given for n in walk(t, ast.Name)}
 
 
 def leaves(facts: Facts, node: ast.AST, compared: bool = True) -> bool:

@@ -15,6 +15,8 @@ from .types_elsewhere import reads_of_types
 
 if TYPE_CHECKING:
     from .devices import Devices
+    from .names import Names
+    from .nodes import Nodes
     from .script import Facts
 
 DEVICE_LITERAL = re.compile(r"(cuda|cpu|mps|xpu|hpu|xla|npu)(:\d+)?\Z")
@@ -22,6 +24,8 @@ ASKS_FOR_CARD = re.compile(
     r"cuda|gpu|device|card|accel|mps|xpu|npu|rank|(\b|no_|use_|force_)cpu\b|platform", re.IGNORECASE
 )
 NAMES_DEVICE = ("device", "cuda", "gpu", "mps", "xpu", "accelerat", ".to(")
+# of torch.cuda, what places nothing, and does nothing without CUDA
+KEEP_ORDER = {f"torch.cuda.{n}" for n in ("empty_cache", "manual_seed", "manual_seed_all", "seed", "seed_all")}
 Choice = tuple[ast.expr, ast.expr | None]  # a value, and the condition that it is chosen by
 
 
@@ -29,22 +33,50 @@ def names_no_device(facts: Facts) -> bool:
     """Whether the text says nothing of devices, or its code names the CPU alone: it runs there on any machine."""
     if facts.others and any(True for _ in reads_of_types(facts)):
         return False
-    return not _speaks(facts.text.text) or _names_host_alone(facts)
+    return not _speaks(facts.text.text) or _names_host_alone(facts) or _keeps_order_alone(facts)
 
 
 def _names_host_alone(facts: Facts) -> bool:
     """`device = torch.device("cpu")`, and no choice of it."""
     hosts = facts.devices.hosts
-    if not hosts.names_host or hosts.names_others:
-        return False
-    texts = (c.value for c in facts.walk(ast.Constant) if not isinstance(facts.scopes.parents.get(c), ast.Expr))
-    if any(isinstance(t, str) and _speaks(t) for t in texts):
-        return False
-    if any(_speaks(a.arg) for a in facts.walk(ast.arg)):
+    if not hosts.names_host or hosts.names_others or _names_it_otherwise(facts):
         return False
     names = [n for n in facts.walk(ast.Name) if _speaks(n.id) and isinstance(n.ctx, ast.Load)]
     parts = [a for a in facts.walk(ast.Attribute) if _speaks(a.attr)]
     return all(facts.names.resolve(a) == "torch.device" for a in parts) and all(_is_given_host(facts, n) for n in names)
+
+
+def _keeps_order_alone(facts: Facts) -> bool:
+    """`torch.cuda.empty_cache()`, `if torch.cuda.is_available(): torch.cuda.manual_seed(1)`, which place nothing."""
+    if "empty_cache" not in facts.attributes and "cuda.manual_seed" not in facts.text.text:
+        return False
+    if facts.devices.hosts.names_others or _names_it_otherwise(facts):
+        return False
+    if "to" in facts.attributes or any(_speaks(n.id) for n in facts.walk(ast.Name)):
+        return False
+    parts = [a for a in facts.walk(ast.Attribute) if _speaks(a.attr)]
+    of_others = [n.module or "" for n in facts.walk(ast.ImportFrom)]
+    return all(facts.names.resolve(a) == "torch.cuda" for a in parts) and not any(map(_speaks, of_others))
+
+
+def _names_it_otherwise(facts: Facts) -> bool:
+    """Whether a text or a parameter speaks of devices."""
+    texts = (c.value for c in facts.walk(ast.Constant) if not isinstance(facts.scopes.parents.get(c), ast.Expr))
+    return any(isinstance(t, str) and _speaks(t) for t in texts) or any(_speaks(a.arg) for a in facts.walk(ast.arg))
+
+
+def _keeps_order(names: Names, nodes: Nodes, cuda: ast.Attribute) -> bool:
+    """Whether `torch.cuda` stands in a call that places nothing, or is asked for one."""
+    full = names.resolve(up) if isinstance(up := nodes.parents.get(cuda), ast.Attribute) else None
+    if full == "torch.cuda.is_available":
+        branch = next((n for n in nodes.ancestors(cuda) if isinstance(n, ast.stmt)), None)
+        asked = isinstance(branch, ast.If) and any(n is cuda for n in walk(branch.test)) and not branch.orelse
+        return asked and all(_is_order(names, s) for s in branch.body)  # type: ignore[union-attr]
+    return full in KEEP_ORDER
+
+
+def _is_order(names: Names, s: ast.stmt) -> bool:
+    return isinstance(s, ast.Expr) and isinstance(s.value, ast.Call) and names.resolve(s.value.func) in KEEP_ORDER
 
 
 def _speaks(text: str) -> bool:
@@ -101,7 +133,8 @@ class Hosts:
         named = (n.value for n in nodes.of(ast.Constant) if isinstance(n.value, str))
         if any(not value.startswith("cpu") and DEVICE_LITERAL.match(value) for value in named):
             return True
-        return any(n.attr == "cuda" for n in nodes.of(ast.Attribute))
+        named_cuda = (n for n in nodes.of(ast.Attribute) if n.attr == "cuda")
+        return not all(_keeps_order(self.devices.names, nodes, n) for n in named_cuda)
 
     def _is_made(self, node: ast.expr) -> bool:
         return isinstance(node, ast.Call) and self.devices.names.resolve(node.func) == "torch.device"

@@ -36,7 +36,7 @@ def needs_cpu(r: Rewriter) -> tuple[ast.expr, str] | None:
     homes = (r.binder.trunk_scope, facts.scopes.module)
     over_loader = is_loader(facts, recipe.train.loader)
     made = None if over_loader else made_in_step(facts, r.chunks, r.own_device)
-    made = made or given_to_model(facts, [c for c in r.chunks if c.hook in BEFORE_STEPS])
+    made = made or given_to_model(facts, [c for c in r.chunks if c.hook in BEFORE_STEPS], r.own_device.calls)
     if made is not None:
         return made, "what the step makes itself"
     moved = r.configured.tensors | r.configured.placed | r.configured.handled

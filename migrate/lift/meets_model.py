@@ -22,7 +22,12 @@ Asks = Callable[[Facts, ast.expr], bool]
 
 def meets_model(facts: Facts, made: ast.Call) -> bool:
     """Whether a tensor is put together with a value of the model's; one number goes with tensors anywhere."""
-    return not is_number(made) and _meets(facts, made, _is_of_model)
+    return not is_number(made) and beside_model(facts, made)
+
+
+def beside_model(facts: Facts, node: ast.expr) -> bool:
+    """Whether a value is put together with one of the model's."""
+    return _meets(facts, node, _is_of_model)
 
 
 def meets_brought(facts: Facts, made: ast.Call) -> bool:
@@ -30,7 +35,7 @@ def meets_brought(facts: Facts, made: ast.Call) -> bool:
     return "cpu" in facts.attributes and _meets(facts, made, brought)
 
 
-def _meets(facts: Facts, made: ast.Call, asks: Asks) -> bool:
+def _meets(facts: Facts, made: ast.expr, asks: Asks) -> bool:
     """Whether something is asked for of a value that a tensor is put together with."""
     node: ast.AST = made
     beside: list[ast.expr] = []  # the other elements of a list that a function is given

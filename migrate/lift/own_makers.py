@@ -6,8 +6,9 @@ Nothing in a script that names no device says where they go, and the step has th
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
+from ..codemods.host_reads import names_given
 from ..facts.arguments import given_to
 from ..facts.hosts import names_no_device
 from ..facts.nodes import walk
@@ -38,15 +39,16 @@ def makes_tensors(facts: Facts, call: ast.Call, depth: int = 0) -> bool:
     return any(home.names.resolve(c.func) in makes or makes_tensors(home, c, depth + 1) for c in inside)
 
 
-def given_to_model(facts: Facts, chunks: Iterable[Chunk]) -> ast.Call | None:
-    """What a step over a loader's batches has a function or a network make, and gives a network."""
+def given_to_model(facts: Facts, chunks: Iterable[Chunk], placed: Container[ast.Call]) -> ast.Call | None:
+    """What a step makes, or has a function or a network make, and gives a network; `placed`: what is moved there."""
     statements = [s for chunk in chunks for s in chunk.statements]
     given = {n for s in statements for c in walk(s, ast.Call) if _is_network(facts, c.func) for n in _parts(c)}
     names = {n.id for n in given if isinstance(n, ast.Name)}
     for s in statements if given else ():
         for call in walk(s, ast.Call):
-            meets = call in given or (isinstance(s, ast.Assign) and s.value is call and names & _targets(s))
-            if meets and _gives_made(facts, call, 0):
+            meets = call in given or (isinstance(s, ast.Assign) and _is_given(s, call) and names & names_given(s, call))
+            made = _is_made(facts, call) and call not in placed
+            if meets and (made or _gives_made(facts, call, 0)):
                 return call
     return None
 
@@ -119,5 +121,6 @@ def _parts(call: ast.Call) -> list[ast.expr]:
     return [*given, *(e for g in given if isinstance(g, (ast.Tuple, ast.List)) for e in g.elts)]
 
 
-def _targets(s: ast.Assign) -> set[str]:
-    return {n.id for t in s.targets for n in walk(t, ast.Name)}
+def _is_given(s: ast.Assign, call: ast.Call) -> bool:
+    """Whether a call is what an assignment gives, or a part of the tuple that it is."""
+    return s.value is call or (isinstance(s.value, ast.Tuple) and call in s.value.elts)

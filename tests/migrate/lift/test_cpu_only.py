@@ -57,6 +57,66 @@ def test_it_stays_on_the_cpu(made, call):
     assert len(told) == 1 and call in told[0]
 
 
+MADE = """
+import torch
+from torch import nn
+
+torch.manual_seed(0){seed}
+seen, right = [], 0
+net = nn.Linear(3, 2)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(2):
+    for i in range(3):
+        {made}
+        out = net(x)
+        loss = nn.functional.cross_entropy(out, y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        {reads}
+    print(right, loss.item())
+"""
+PAIR = "x, y = torch.randn(4, 3), torch.randint(2, (4,))"
+ONE_BY_ONE = "x = torch.randn(4, 3); y = torch.randint(2, (4,))"
+SEEDS = [
+    "",
+    "\nif torch.cuda.is_available():\n    torch.cuda.manual_seed_all(0)",
+    "\ntorch.cuda.manual_seed(0)\ntorch.backends.cudnn.benchmark = True",
+    "\ntorch.cuda.empty_cache()",
+]
+
+
+@pytest.mark.parametrize("made", [PAIR, ONE_BY_ONE])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_meets_what_the_model_gave_goes_there(tmp_path, made, seed):
+    """That it is compared with what the model gave does not keep it on the CPU, where the comparison fails."""
+    source = MADE.format(seed=seed, made=made, reads="right += (out.argmax(1) == y).sum().item()")
+    text = check_on_card(tmp_path, source)
+    assert text.count("device=self.device") == 2 and 'accelerator="cpu"' not in text
+
+
+@pytest.mark.parametrize("made", [PAIR, ONE_BY_ONE])
+@pytest.mark.parametrize("seed", SEEDS[:2])
+def test_what_the_cpu_reads_and_the_model_is_given_keeps_all_there(tmp_path, made, seed):
+    source = MADE.format(seed=seed, made=made, reads="seen.append(x.numpy())")
+    assert 'accelerator="cpu"' in check_on_card(tmp_path, source)
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        "\nuse = torch.cuda.is_available()\nif use:\n    torch.cuda.manual_seed(0)",
+        "\nif torch.cuda.is_available():\n    torch.cuda.manual_seed(0)\nelse:\n    print('none')",
+        "\ntorch.cuda.manual_seed(0)\nprint(torch.cuda.device_count())",
+        "\ntorch.cuda.manual_seed(0)\nwhere = 'cuda'",
+        "\ntorch.cuda.manual_seed(0)\n\ndef put(x, device):\n    return x",
+    ],
+)
+def test_what_asks_for_more_than_a_seed_may_name_a_device(named):
+    source = MADE.format(seed=named, made=PAIR, reads="seen.append(x.numpy())")
+    assert 'accelerator="cpu"' not in migrate_text(source).text
+
+
 BEFORE = """
 pairs = [(0, 1), (1, 2)]
 for epoch in range(2):

@@ -23,7 +23,7 @@ from ..facts.tensor_makers import is_open
 from ..report import Edit, Note
 from .chunks import Chunk
 from .filled import calls_model, filled, read_by_torch
-from .meets_model import meets_brought, meets_model
+from .meets_model import beside_model, meets_brought, meets_model
 
 CODE = PlaceLikeInputs.code
 OWN = "self.device"
@@ -40,7 +40,7 @@ class OwnDevice:
     chunks: dict[ast.Call, Chunk] = field(default_factory=dict)
     unread: set[ast.AST] = field(default_factory=set)
     dropped: list[ast.Assign] = field(default_factory=list)  # devices of the chunks without another reader
-    opened: dict[ast.If, list[tuple[int, int]]] = field(default_factory=dict)  # what goes for a block to stand alone
+    opened: dict[ast.AST, list[tuple[int, int]]] = field(default_factory=dict)  # what goes for a part to stand alone
 
 
 def own_device(facts: Facts, chunks: list[Chunk], accelerator: str | None = None) -> OwnDevice:
@@ -66,9 +66,12 @@ def own_device(facts: Facts, chunks: list[Chunk], accelerator: str | None = None
                     span, new, parts = change
                     found.calls[call], found.chunks[call] = (span, new), chunk
                     found.unread.update(n for part in parts for n in walk(part))
-    around = (up for call in found.calls for up in facts.scopes.ancestors(call))
-    for branch in dict.fromkeys(up for up in around if isinstance(up, ast.If)):
-        _open(facts, branch, found, accelerator)
+    around = dict.fromkeys(up for call in found.calls for up in facts.scopes.ancestors(call))
+    for branch in around:
+        if isinstance(branch, ast.If):
+            _open(facts, branch, found, accelerator)
+        elif isinstance(branch, ast.IfExp):
+            _choose(facts, branch, found, accelerator)
     _drop_unread(facts, chunks, found)
     return found
 
@@ -91,6 +94,22 @@ def _open(facts: Facts, branch: ast.If, found: OwnDevice, accelerator: str | Non
         spans = [(start, lines[head + 1][0] + inner), *((a + outer, a + inner) for a, _ in lines[head + 2 :])]
     found.opened[branch] = spans
     found.unread.update(walk(branch.test))
+
+
+def _choose(facts: Facts, choice: ast.IfExp, found: OwnDevice, accelerator: str | None) -> None:
+    """`x.cuda() if use_cuda else x`, where x goes to the Module's device: there is no choice."""
+    first, last = facts.text.span(choice)
+    for call, other in ((choice.body, choice.orelse), (choice.orelse, choice.body)):
+        moves = isinstance(call, ast.Call) and call in found.calls and isinstance(call.func, ast.Attribute)
+        if not moves or ast.unparse(call.func.value) != ast.unparse(other):  # type: ignore[attr-defined]
+            continue
+        start, end = facts.text.span(call)
+        before = call is choice.body
+        test = choice.test if before else ast.UnaryOp(ast.Not(), choice.test)
+        bare = start == first if before else end == last  # in no parentheses of its own
+        if bare and asks_for_card(facts, test, accelerator):
+            found.opened[choice] = [(end, last) if before else (first, start)]
+            found.unread.update((*walk(choice.test), *walk(other)))
 
 
 def _moves_to_itself(s: ast.stmt, found: OwnDevice) -> bool:
@@ -170,7 +189,7 @@ def _made_anywhere(facts: Facts, chunk: Chunk, call: ast.Call, s: ast.AST) -> bo
             return False
         if up is s or isinstance(up, ast.stmt):
             break
-    return not stays_on_cpu(facts, call)
+    return not stays_on_cpu(facts, call, lambda read: beside_model(facts, read))
 
 
 def _filled(facts: Facts, chunks: list[Chunk], chunk: Chunk, call: ast.Call) -> bool:

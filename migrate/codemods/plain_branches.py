@@ -37,6 +37,7 @@ from .rank_guards import (
     done_once,
     evaluates,
     loads_state,
+    makes_network,
     needed_to_send,
     sent_to_all,
     there_for_all,
@@ -215,7 +216,8 @@ class PlainBranches(UnreadBranches):
                 inside.update([*walk(node.test), *walk(other)])
                 yield Change(node, self.edit(facts, node, says), branch_of(facts, node, field), (node.test, other))
                 continue
-            if isinstance(node, ast.IfExp) and (choice := self._sent_choice(facts, node)) is not None:
+            choice = self._sent_choice(facts, node) if isinstance(node, ast.IfExp) else self._sent_if(facts, node)
+            if choice is not None:
                 inside.update(walk(node))
                 yield choice
                 continue
@@ -233,12 +235,27 @@ class PlainBranches(UnreadBranches):
             holder = facts.scopes.parents.get(node)
             of = holder if isinstance(holder, ast.Assign) and holder.value is node else None
             sent = needed_to_send(facts, of, self._is_zero) if of is not None else None
+            if sent is None and makes_network(facts, getattr(node, field)):
+                says = f"`{facts.short(node.test)}` removed: every process makes the network, as one alone does"
+                return Change(node, self.edit(facts, node, says), take_branch(field), (node.test, other))
         if sent is None:
             return None
         says = f"every process computes `{sent}`, which rank 0 sent the others"
         self._tell(facts, node, f"`if {facts.short(node.test)}` removed: {says}")
         edit = self.edit(facts, node, f"`{facts.short(node.test)}` removed: nothing is sent to others any more")
         return Change(node, edit, take_branch(field), (node.test, other))
+
+    def _sent_if(self, facts: Facts, node: ast.expr) -> Change | None:
+        """`stop = [late and rank == 0]`, which rank 0 sent the others."""
+        left = self._without_guard(facts, node)
+        sent = chosen_and_sent(facts, node) if left else None
+        if left is None or sent is None or isinstance(facts.scopes.statement_of(node), (ast.If, ast.While)):
+            return None
+        says = f"every process computes `{sent}`, which rank 0 sent the others"
+        self._tell(facts, node, f"`{facts.short(node)}` became `{left}`: {says}")
+        edit = self.edit(facts, node, f"`{facts.short(node)}` became `{left}`: nothing is sent to others any more")
+        asks = [v for v in node.values if self.worlds.by_rank(v) is True]  # type: ignore[attr-defined]
+        return Change(node, edit, source(left), tuple(asks))
 
     def _counts_more(self, test: ast.expr) -> bool:
         """Whether a test asks for other numbers, too: `total % (batch * world_size) == 0`."""

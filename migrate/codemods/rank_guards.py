@@ -16,6 +16,7 @@ from .once import WRITES as DONE_ONCE
 SENDS = {f"torch.distributed.{n}" for n in ("broadcast", "broadcast_object_list")}
 # calls that give a value and do nothing else
 MADE = {f"torch.utils.data.{n}" for n in ("DataLoader", "TensorDataset", "Subset", "ConcatDataset")}
+COPIES = ("copy.deepcopy", "torch.optim.swa_utils.AveragedModel")
 PURE_HOMES = ("os.path.", "time.", "datetime.", "math.", "numpy.", "copy.")
 PURE = set(
     "item format join state_dict keys values items cpu detach numpy mean sum tolist len round str int float min max "
@@ -137,10 +138,24 @@ def sent_to_all(facts: Facts, branch: ast.If) -> str | None:
     return _sent_below(facts, branch, given)
 
 
-def chosen_and_sent(facts: Facts, choice: ast.IfExp) -> str | None:
-    """The name of `names = [x] if rank == 0 else [None]` that a later broadcast sends."""
+def chosen_and_sent(facts: Facts, choice: ast.expr) -> str | None:
+    """The name of `names = [x] if rank == 0 else [None]`, `stop = [late and rank == 0]`, that is sent below."""
     s = facts.scopes.statement_of(choice)
     return _sent_below(facts, s, {name for n in walk(s) if (name := _changed(n)) is not None})
+
+
+def makes_network(facts: Facts, value: ast.expr) -> bool:
+    """`Net()`, `nn.Linear(2, 1).eval()`, `deepcopy(model)`: what a Module has on every rank, or on none."""
+    if not isinstance(value, ast.Call) or not all(_pure(facts, a) for a in given_to(value)):
+        return False
+    f, full = value.func, facts.names.resolve(value.func) or ""
+    if full.startswith("torch.nn."):
+        return facts.placed.is_module(value)
+    if full in COPIES or full.startswith("torchvision.models."):
+        return True
+    if isinstance(f, ast.Attribute):
+        return makes_network(facts, f.value)
+    return isinstance(f, ast.Name) and any(c.name == f.id for c in facts.classes.modules)
 
 
 def _sent_below(facts: Facts, above: ast.stmt, given: set[str]) -> str | None:
@@ -233,7 +248,7 @@ def _pure(facts: Facts, node: ast.expr) -> bool:
         if isinstance(n, ast.Call):
             full = facts.names.resolve(n.func) or ""
             known = full.startswith(PURE_HOMES) or full in (*WRITERS, *MADE) or _last(n) in PURE
-            if not known and not evaluates(facts, n):
+            if not (known or makes_network(facts, n) or evaluates(facts, n)):
                 return False
         elif isinstance(n, (ast.Await, ast.Yield, ast.YieldFrom)):
             return False

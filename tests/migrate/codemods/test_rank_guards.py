@@ -227,3 +227,59 @@ def test_what_is_sent_and_made_of_what_rank_0_alone_has_is_told():
     given = "if rank == 0:\n    val = load()\n    send(val)"
     result = migrated(HEAD + ALONE + SENT.format(given=given, decides="stop += decided(val)"), select="PTM420")
     assert any("it reads what rank 0 alone fills" in n.message for n in result.attention)
+
+
+NETWORKS = """\
+class Net(torch.nn.Linear):
+    pass
+
+
+class Plain:
+    def __init__(self, n):
+        self.n = n
+
+
+"""
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "Net(2, 1)",
+        "torch.nn.Linear(2, 1)",
+        "torch.nn.Linear(2, 1).eval()",
+        "copy.deepcopy(model)",
+        "torch.optim.swa_utils.AveragedModel(model)",
+    ],
+)
+@pytest.mark.parametrize(
+    "guarded", ["ema = {} if rank == 0 else None", "ema = None if rank != 0 else {}", "if rank == 0:\n    ema = {}"]
+)
+def test_a_network_is_made_on_every_rank(guarded, made):
+    """A Module that has it on rank 0 alone has other parameters there, and DistributedDataParallel refuses it."""
+    update = "\nif rank == 0:\n    send(ema, model)\n"
+    text = migrated("import copy\n" + HEAD + NETWORKS + guarded.format(made) + update, select="PTM420").text
+    assert f"\nema = {made}\n" in text
+    assert text.endswith("if is_global_zero():\n    send(ema, model)\n")
+
+
+@pytest.mark.parametrize("made", ["Plain(3)", "SummaryWriter('runs')", "Net(send(2), 1)", "torch.nn.init.zeros_(w)"])
+def test_what_is_no_network_stays_rank_0_s(made):
+    text = migrated(HEAD + NETWORKS + f"ema = {made} if rank == 0 else None\n", select="PTM420").text
+    assert text.endswith(f"ema = {made} if is_global_zero() else None\n")
+
+
+@pytest.mark.parametrize(
+    ("given", "left"),
+    [
+        ("stop = [late() and rank == 0]", "stop = [late()]"),
+        ("stop = [rank == 0 and late() and 3 > n]", "stop = [late() and 3 > n]"),
+    ],
+)
+def test_a_condition_that_rank_0_sent_is_every_rank_s(given, left):
+    """On the others it would be False, and they would go on."""
+    result = migrated(HEAD + f"{given}\ndist.broadcast_object_list(stop, 0)\nprint(stop)\n", select="PTM420")
+    assert f"\n{left}\n" in result.text
+    assert len([n for n in result.attention if "`stop`, which rank 0 sent the others" in n.message]) == 1
+    alone = migrated(HEAD + f"{given}\nprint(stop)\n", select="PTM420").text
+    assert f"\n{given.replace('rank == 0', 'is_global_zero()')}\n" in alone

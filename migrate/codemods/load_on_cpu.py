@@ -73,14 +73,22 @@ class LoadOnCpu(Codemod):
         """Whether what is loaded goes to a load_state_dict, at once or by its name, or a part of it does."""
         if any(_loads_state(up) for up in facts.scopes.ancestors(call) if isinstance(up, ast.Call)):
             return True
-        up = facts.scopes.parents.get(call)
-        if not (isinstance(up, ast.Assign) and len(up.targets) == 1 and isinstance(up.targets[0], ast.Name)):
-            return False
-        name, found = up.targets[0].id, False
-        scope = facts.scopes.scope_of(up.targets[0]).lookup(name)
-        for read in facts.scopes.reads(name, scope) if scope is not None else ():
+        target = _given_to(facts, call)
+        scope, found = facts.scopes.scope_of(target).lookup(target.id) if target is not None else None, False
+        for read in facts.scopes.reads(target.id, scope) if target is not None and scope is not None else ():
             found = found or any(_loads_state(u) for u in facts.scopes.ancestors(read) if isinstance(u, ast.Call))
         return found
+
+
+def _given_to(facts: Facts, call: ast.Call) -> ast.Name | None:
+    """The name that is given what is loaded, or a part of it, by a choice too: `a = load(f) if x else load(g)["a"]`."""
+    value: ast.expr = call
+    up = facts.scopes.parents.get(call)
+    while (isinstance(up, ast.Subscript) and up.value is value) or (isinstance(up, ast.IfExp) and up.test is not value):
+        value, up = up, facts.scopes.parents.get(up)
+    targets = up.targets if isinstance(up, ast.Assign) and len(up.targets) == 1 else []
+    targets = [up.target] if isinstance(up, (ast.NamedExpr, ast.AnnAssign)) else targets
+    return next((t for t in targets if isinstance(t, ast.Name)), None)
 
 
 def _loads_state(call: ast.Call) -> bool:

@@ -13,6 +13,7 @@ from .script import Facts, once_a_file
 READS = re.compile(
     r"(?<!optimizer)(?<!optim)(?<!scheduler)(?<!scaler)\.load_state_dict\("
     r"|\bstate_dict\(\)\.(items|values|keys)\("
+    r"|\b(sorted|len|list|set|dict|tuple|iter|enumerate|zip|map|print|OrderedDict)\([\w., ]*\.state_dict\(\)"
     r"|(\bin|^\s*[\w.]+ *=)\s+[\w.]+\.state_dict\(\)",
     re.MULTILINE,
 )

@@ -25,6 +25,18 @@ HEAD = "import torch\n"
             "s = torch.load(p)\nm.load_state_dict({k: v for k, v in s.items()})",
             's = torch.load(p, map_location="cpu")\nm.load_state_dict({k: v for k, v in s.items()})',
         ),
+        (
+            "s = torch.load(p) if gpu is None else torch.load(p, f'cuda:{gpu}')\nm.load_state_dict(s)",
+            's = torch.load(p, map_location="cpu") if gpu is None else torch.load(p, "cpu")\nm.load_state_dict(s)',
+        ),
+        (
+            "s: dict = torch.load(p, 'cuda')['m']['net']\nm.load_state_dict(s)",
+            "s: dict = torch.load(p, \"cpu\")['m']['net']\nm.load_state_dict(s)",
+        ),
+        (
+            "if (s := torch.load(p)) is not None:\n    m.load_state_dict(s)",
+            'if (s := torch.load(p, map_location="cpu")) is not None:\n    m.load_state_dict(s)',
+        ),
     ],
 )
 def test_a_state_is_loaded_on_the_cpu(before, after):
@@ -48,7 +60,13 @@ def test_unchanged(source):
 
 
 @pytest.mark.parametrize(
-    "source", ["model = torch.load('model.pt')", "x = torch.load('x', map_location='cuda:0').sum()"]
+    "source",
+    [
+        "model = torch.load('model.pt')",
+        "x = torch.load('x', map_location='cuda:0').sum()",
+        "s = 1 if torch.load('p') else 2\nm.load_state_dict(s)",
+        "s = table[torch.load('p')]\nm.load_state_dict(s)",
+    ],
 )
 def test_what_is_no_state_is_told(source):
     check_unchanged(HEAD + source + "\n", ["PTM109 line 2: `torch.load("], select="PTM109")

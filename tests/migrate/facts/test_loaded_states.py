@@ -37,6 +37,8 @@ READ = [
     "for k in net.state_dict():\n    print(k)",
     "state = net.state_dict()",
     "values = list(net.state_dict().values())",
+    "print(sorted(net.state_dict()), len(net.state_dict()))",
+    "for a, b in zip(names, net.state_dict()):\n    print(a, b)",
 ]
 NOT_READ = [
     "print(net)",
@@ -44,6 +46,7 @@ NOT_READ = [
     "optimizer.load_state_dict(torch.load('opt.pt'))",
     "torch.save({'net': net.state_dict()}, 'net.pt')",
     "state = {'net': net.state_dict()}",
+    "save(len(names), net.state_dict())",
 ]
 
 

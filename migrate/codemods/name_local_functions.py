@@ -155,10 +155,11 @@ def _inside(scope: Scope, own: Scope) -> bool:
 
 
 def _is_spread_over(facts: Facts, f: ast.FunctionDef) -> bool:
-    """A text over several lines would change with its indentation, if not a docstring; a body on the header's line."""
+    """A text over several lines changes with its indentation, if not a docstring; so does a body begun beside it."""
     first = f.body[0].value if isinstance(f.body[0], ast.Expr) else None
     texts = (n for n in walk(f) if isinstance(n, (ast.Constant, ast.JoinedStr)) and n is not first)
-    return f.body[0].lineno == f.lineno or any(n.lineno != n.end_lineno for n in texts)
+    begun = f.body[0].lineno == f.lineno != f.end_lineno
+    return begun or any(n.lineno != n.end_lineno for n in texts)
 
 
 def _definition(facts: Facts, f: ast.FunctionDef, name: str, free: list[str]) -> str:
@@ -167,6 +168,9 @@ def _definition(facts: Facts, f: ast.FunctionDef, name: str, free: list[str]) ->
     arguments.kwonlyargs = [*f.args.kwonlyargs, *(ast.arg(n) for n in free)]
     arguments.kw_defaults = [*f.args.kw_defaults, *(None for _ in free)]
     returns = f" -> {ast.unparse(f.returns)}" if f.returns is not None else ""
+    if f.lineno == f.end_lineno:  # def f(x): return x
+        beside = facts.text.text[facts.text.span(f.body[0])[0] : facts.text.line_span(f.lineno, f.lineno)[1]]
+        return f"def {name}({ast.unparse(arguments)}){returns}:\n{facts.indentation}{beside.rstrip()}\n"
     lines = [facts.text.text[slice(*facts.text.line_span(n, n))] for n in range(f.lineno, (f.end_lineno or 0) + 1)]
     margin = lines[0][: len(lines[0]) - len(lines[0].lstrip())]
     first = f.body[0].lineno - f.lineno

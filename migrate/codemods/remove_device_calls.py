@@ -35,6 +35,8 @@ from .rewrites import take_argument, take_items, take_iterable, unwrap
 
 Mover = ast.FunctionDef | ast.Lambda
 WHY = "the runtime places batches and modules"
+BARE = "nothing wraps the model"
+GAVE = f"gave its argument without a wrapper; {BARE}"
 
 
 class RemoveDeviceCalls(Codemod):
@@ -44,6 +46,7 @@ class RemoveDeviceCalls(Codemod):
     def __init__(self) -> None:
         self.helpers: dict[Mover, list[ast.Call]] = {}
         self._helped: set[ast.Call] = set()
+        self._unwrapping: set[ast.Call] = set()
 
     def plan(self, facts: Facts) -> Iterator[Change]:
         yield from pinned_for(self, facts)
@@ -54,7 +57,9 @@ class RemoveDeviceCalls(Codemod):
         for f in self.helpers:
             s = facts.scopes.statement_of(f)
             gone.update(walk(s))
-            says = f"{facts.classes.name_of(f)}() removed: it only moved its argument; {WHY}"
+            bare = any(n in facts.unwrapped for n in walk(f)) and not any(self._is_move(facts, n) for n in walk(f))
+            says = f"{facts.classes.name_of(f)}() removed: it only " + (GAVE if bare else f"moved its argument; {WHY}")
+            self._unwrapping.update(self.helpers[f] if bare else ())
             yield Change(s, self.edit(facts, s, says), None, (s,))
         for statement in facts.walk(ast.Assign):
             if statement not in gone and self._moves_to_itself(facts, statement):
@@ -145,7 +150,8 @@ class RemoveDeviceCalls(Codemod):
             return
         if call in self._helped:
             parts = (*call.args[1:], *call.keywords, call.func)
-            yield Change(call, self.edit(facts, call, f"`{facts.short(call)}`: {WHY}"), take_argument(0), parts)
+            says = f"`{facts.short(call)}`: {BARE if call in self._unwrapping else WHY}"
+            yield Change(call, self.edit(facts, call, says), take_argument(0), parts)
             return
         receiver = facts.devices.moved(call)
         if receiver is None:

@@ -107,7 +107,7 @@ class RemoveUnusedDevices(Codemod):
         of_tensors = kind_of(facts, value) is not None  # a type that removed casts read
         return (number and is_index(ast.Name(name))) or of_tensors or self._only_chooses(facts, value)
 
-    def _only_chooses(self, facts: Facts, value: ast.expr) -> bool:
+    def _only_chooses(self, facts: Facts, value: ast.expr, depth: int = 0) -> bool:
         """A device, a condition about devices without any other effect, or the numbers of several (`device_ids`)."""
         if _is_list_of_numbers(value):
             return True
@@ -123,6 +123,10 @@ class RemoveUnusedDevices(Codemod):
                 asks = True
             elif isinstance(node, (ast.NamedExpr, ast.Await, ast.Yield)):
                 return False
+            elif isinstance(node, ast.Name) and depth < 3 and not asks:  # on_cpu = not use_cuda
+                scope = facts.scopes.scope_of(node).lookup(node.id)
+                values = facts.devices.assigned(node.id, scope) if scope and node.id not in scope.params else None
+                asks = bool(values) and all(self._only_chooses(facts, v, depth + 1) for v in values or ())
         return asks
 
     def _parameters(self, facts: Facts, gone: set[ast.AST]) -> Iterator[Change]:

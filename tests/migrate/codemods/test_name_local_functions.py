@@ -36,6 +36,14 @@ HEAD = "import functools\nimport torch\nfrom torch.utils.data import DataLoader\
             "def _rate(step: int, *, warm) -> float:\n    if step < warm:\n        return step / warm\n    return 1.0\n\n\ndef f(opt, warm):\n    rate = functools.partial(_rate, warm=warm)\n    return LambdaLR(opt, rate), rate(3)",
         ),
         (
+            "def f(d):\n    def collate(b): return b  # as it is\n    return DataLoader(d, collate_fn=collate)",
+            "def collate(b):\n    return b  # as it is\n\n\ndef f(d):\n    return DataLoader(d, collate_fn=collate)",
+        ),
+        (
+            "def f(d, k):\n    def collate(b, *, n=1) -> list: c = b[k]; return c * n\n    return DataLoader(d, collate_fn=collate)",
+            "def _collate(b, *, n=1, k) -> list:\n    c = b[k]; return c * n\n\n\ndef f(d, k):\n    collate = functools.partial(_collate, k=k)\n    return DataLoader(d, collate_fn=collate)",
+        ),
+        (
             "class N(torch.nn.Module):\n    def __init__(self, k):\n        super().__init__()\n        def act(x):\n            return x * k\n        self.act = act",
             "def _act(x, *, k):\n    return x * k\n\n\nclass N(torch.nn.Module):\n    def __init__(self, k):\n        super().__init__()\n        act = functools.partial(_act, k=k)\n        self.act = act",
         ),

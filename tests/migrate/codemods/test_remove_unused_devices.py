@@ -418,3 +418,14 @@ def test_what_was_empty_before_stays(block):
 )
 def test_what_does_something_itself_stays(block, left):
     check(EMPTIES.format(block), EMPTIES.format(left), select="PTM101,PTM102")
+
+
+@pytest.mark.parametrize("flag", ["not use_cuda", "use_cuda and True", "bare or not use_cuda"])
+def test_a_flag_of_a_flag_goes_with_its_last_use(flag):
+    before = f"import torch\nbare = False\nuse_cuda = torch.cuda.is_available()\nflag = {flag}\n"
+    check(before + "if not flag:\n    net = net.cuda()\ngo(net)\n", "import torch\nbare = False\ngo(net)\n")
+
+
+def test_a_flag_of_other_things_stays():
+    kept = "import torch\nbare = ask()\nflag = not bare\n"
+    check(kept + "if not flag:\n    net = net.cuda()\ngo(net)\n", kept + "go(net)\n")

@@ -1,7 +1,8 @@
 """What those who use a plain object give its methods: `fitter.predict(x)` of an x that nothing but the method places.
 
 A method that moves what it is given to a network, and that nothing in the file calls, is for whoever has a tensor when
-its object has trained the network: the runtime has placed that then.
+its object has trained the network: the runtime has placed that then. So is a method of a network's own, where the move
+goes to the network itself: `net.sample(noise)`, of whoever has noise.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from .arguments import argument
+from .classes import STEPS
 from .held import is_plain
 from .nodes import walk
 
@@ -17,12 +19,17 @@ if TYPE_CHECKING:
     from .script import Facts
 
 TRAINS = {"backward", "step", "zero_grad"}
+OF_ITSELF = "next(self.parameters()).device"
 
 
 def is_given_from_outside(facts: Facts, f: ast.AST, name: str) -> bool:
     """Whether a parameter of such a method may be what the runtime does not place."""
     c = facts.classes.holder(f)
-    if c is None or not isinstance(f, ast.FunctionDef) or f.name == "__init__" or not is_plain(facts, c):
+    if c is None or not isinstance(f, ast.FunctionDef) or f.name == "__init__":
+        return False
+    if c in facts.classes.modules and f.name not in ("forward", *STEPS) and not facts.classes.uses_of(f):
+        return not _calls(facts, c, f) and _goes_to_its_network(facts, f, name)
+    if not is_plain(facts, c):
         return False
     calls = _calls(facts, c, f)
     if calls:
@@ -61,3 +68,18 @@ def _is_for_anyone(facts: Facts, f: ast.FunctionDef, name: str) -> bool:
     own = facts.scopes.by_node[f].params
     fed = (a for call in calls if facts.loops.is_model_call(call) for a in call.args)
     return any(isinstance(n, ast.Name) and n.id in own for a in fed for n in walk(a))
+
+
+def _goes_to_its_network(facts: Facts, f: ast.FunctionDef, name: str) -> bool:
+    """`x.to(device)` of a parameter, where `device = next(self.parameters()).device`: right wherever the x is."""
+    for call in walk(f, ast.Call):
+        moved = facts.devices.moved(call)
+        if not isinstance(moved, ast.Name) or moved.id != name:
+            continue
+        for where in facts.devices.device_arguments(call)[:1]:
+            value = where.value if isinstance(where, ast.keyword) else where
+            own = facts.scopes.by_node[f]
+            given = facts.devices.assigned(value.id, own) if isinstance(value, ast.Name) else [value]
+            if given and all(ast.unparse(v) == OF_ITSELF for v in given):
+                return True
+    return False

@@ -32,6 +32,7 @@ from .sizes import is_size
 from .taken_once import is_taken_once
 from .templates import is_template
 from .tensor_methods import root
+from .tested_beyond import is_tested_beyond
 from .unplaced import made_in_training, meets_unplaced
 from .whole_data import is_whole_data
 
@@ -92,6 +93,8 @@ class Placed:
         if (self._by_apex and self.is_for_apex(node)) or is_size(node) or is_moved_beside(self.facts, node):
             return False
         if made_in_training(self.facts, node) or self._is_optimized(node) or is_template(self.facts, node):
+            return False
+        if is_tested_beyond(self.facts, node):
             return False
         if is_moved_once(self.facts, node) or is_lent(self.facts, node) or is_weighed_by_lent(self.facts, node):
             return False
@@ -280,7 +283,9 @@ class Placed:
             return True  # what a value is computed from itself says nothing
         self._asked[key] = len(self._asked)
         try:
-            return self.used_as_module(node.id, scope) or all(self._given(s) for s in self.reaching(node, scope))
+            stores = self.reaching(node, scope)
+            moving = [s for s in stores if not self._is_none(s)]
+            return self.used_as_module(node.id, scope) or all(self._given(s) for s in moving or stores)
         finally:
             del self._asked[key]
 
@@ -372,6 +377,8 @@ class Placed:
             return False
         if not isinstance(made, ast.Call) or made_in_training(self.facts, made) or is_template(self.facts, made):
             return False
+        if is_tested_beyond(self.facts, made) or (self._by_apex and self.is_for_apex(made)):
+            return False
         if (self.facts.names.resolve(made.func) or "").startswith(("torch.", "numpy.")):
             return False
         scope = self.facts.scopes.scope_of(s.targets[0]).lookup(s.targets[0].id)
@@ -420,6 +427,10 @@ class Placed:
             return up.value is not None and self.by_runtime(up.value)
         subject = matched(self.facts, store)
         return self.by_runtime(subject) if subject is not None else isinstance(up, ast.AugAssign)
+
+    def _is_none(self, store: ast.AST) -> bool:
+        up = self.facts.scopes.parents.get(store)
+        return isinstance(up, ast.Assign) and isinstance(up.value, ast.Constant) and up.value.value is None
 
     def _unpacked(self, statement: ast.Assign, target: ast.AST, store: ast.AST) -> bool:
         value = statement.value

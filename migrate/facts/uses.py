@@ -11,6 +11,7 @@ from .matched import takes_apart
 from .nodes import once_a_node, walk
 
 OF_CONTAINERS = {"items", "keys", "append", "parameters"}
+CONTAINERS = {"list", "tuple", "dict", "Sequence", "Mapping"}
 # what a tensor has that is not called; other fields are those of an object that holds tensors, as a batch of graphs is
 OF_TENSORS = set(
     """
@@ -25,8 +26,8 @@ OF_ARRAYS = set("astype clip copy flatten imag ravel real repeat reshape round s
 @dataclass
 class Uses:
     """By name: the attributes read of it, those that are called, what it is indexed by, the calls that it is given to,
-    and those that are given what is an array or a list where it is one; and names that are unpacked, gone through by a
-    loop, or compared by `is`.
+    and those that are given what is an array or a list where it is one; and names that are unpacked, or asked whether
+    they are a list, gone through by a loop, or compared by `is`.
     """
 
     attributes: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
@@ -64,6 +65,8 @@ def uses(f: ast.AST) -> Uses:
             for a in n.args:
                 if isinstance(a, ast.Name):
                     found.given_to[a.id].append(n)
+                    if a is n.args[0] and _asks_for_container(n):
+                        found.unpacked.add(a.id)
                 for name in parts_of_arrays(a):
                     found.made_of[name].append(n)
         elif isinstance(n, ast.Assign):
@@ -77,6 +80,14 @@ def uses(f: ast.AST) -> Uses:
         elif isinstance(n, ast.Match) and isinstance(n.subject, ast.Name) and takes_apart(n):
             found.unpacked.add(n.subject.id)
     return found
+
+
+def _asks_for_container(call: ast.Call) -> bool:
+    """`isinstance(batch, (list, tuple))`"""
+    if not isinstance(call.func, ast.Name) or call.func.id != "isinstance" or len(call.args) != 2:
+        return False
+    kinds = (getattr(n, "id", getattr(n, "attr", "")) for n in walk(call.args[1]))
+    return not CONTAINERS.isdisjoint(kinds)
 
 
 def parts_of_arrays(node: ast.expr) -> Iterator[str]:

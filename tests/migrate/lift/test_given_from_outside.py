@@ -3,7 +3,7 @@
 import pytest
 from ptmigrate.migrate.migrate import migrate_text
 
-from tests.migrate.running import check_on_card
+from tests.migrate.running import check_on_card, check_project_on_card
 
 SCRIPT = """\
 import torch
@@ -82,3 +82,37 @@ def test_so_does_one_of_an_object_that_trains_nothing_as_its_network_is_not_plac
     head, rest = script(PREDICT).split("    def fit(")
     text = head + "    def predict" + rest.split("    def predict")[1].split("fitter.fit(")[0]
     assert "return self.model(x).cpu()" in migrate_text(text).text
+
+
+NET = """\
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.out = nn.Linear(3, 1)
+
+    def forward(self, x):
+        return self.out(x)
+
+    def sample(self, x=None):
+        device = next(self.parameters()).device
+        if x is not None:
+            x = x.to(device)
+        return self.out(x).sum().item()
+"""
+SHOWS = "import torch\n\nfixed = torch.ones(4, 3)\n\n\ndef show(net):\n    print(net.sample(fixed))\n"
+
+
+def test_a_network_moves_what_anyone_gives_its_method(tmp_path):
+    main = script(PREDICT, "show(fitter.model)").replace("nn.Linear(3, 1)", "Net()")
+    main = main.replace("import torch\n", "import torch\nfrom net import Net\nfrom shows import show\n", 1)
+    assert "x.to(device)" in check_project_on_card(tmp_path, main=main, net=NET, shows=SHOWS)["net"]
+
+
+def test_what_its_own_methods_give_it_goes():
+    text = NET.replace("return self.out(x)\n", "return self.sample(x)\n", 1).replace(".sum().item()", "")
+    result = migrate_text(text, is_script=False).text
+    assert "x = x.to(device)" not in result

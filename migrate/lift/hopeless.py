@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from ..facts.nodes import walk
+from ..facts.of_inputs import is_of_inputs
 from ..facts.refusals import takes_gradients
 from ..facts.script import Facts
 from .networks import is_network, own_calls, set_elsewhere, with_parameters
@@ -17,13 +18,16 @@ LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.Lambda, ast.ListComp, ast.SetComp
 
 def check_hopes(facts: Facts) -> None:
     """Raises CannotLift where a step calls a network that no line of the file sets or asks for its parameters,
-    where backward() stands in no loop, nor in a function that a loop of the file may call, and where the script reads a
-    name of its own that is another one within a class.
+    where backward() stands in no loop, nor in a function that a loop of the file may call, where it is for gradients of
+    inputs alone, and where the script reads a name of its own that is another one within a class.
     """
     for name in facts.scopes.module.stores:
         if name.startswith("__") and not name.endswith("__"):
             for read in facts.scopes.reads(name, facts.scopes.module):
                 raise CannotLift(read, f"a class takes `{name}` for a name of its own")
+    backwards = [c for c in facts.calls_of("backward") if facts.names.resolve(c.func) is None]
+    if backwards and all(is_of_inputs(facts, c) for c in backwards):
+        raise CannotLift(backwards[0], "its gradients are those of inputs: nothing is trained")
     unread = {c for f in uncalled(facts) for c in walk(f, ast.Call)}
     for call in facts.calls_of("backward"):
         if call in unread or facts.names.resolve(call.func) is not None:

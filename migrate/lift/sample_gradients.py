@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from ..facts.nodes import walk
+from ..facts.other_files import OtherFile, found_there
 from ..facts.script import Facts
 from .holders import methods_of
 from .nodes import is_call_of, local_function, walk_here
@@ -22,7 +23,7 @@ def check_gradients(facts: Facts, train: DataPass) -> ast.AST | None:
     One that is used for its sign is given back.
     """
     named = [*facts.attributes] + [n.name for n in facts.walk(ast.alias)]
-    if "grad" in named:
+    if "grad" in named or any(_takes_gradients(o) for o in facts.others):
         return _check(facts, train.body, of_the_batch(train, set(), {}), {})
     return None
 
@@ -46,7 +47,30 @@ def _check(facts: Facts, body: list[ast.stmt], part: set[str], looked: Looked) -
                     looked[key] = None  # until it is known, for functions that call themselves
                     looked[key] = _check(facts, f.body, spread(f.body, given, set(), {}), looked)
                 signed = looked[key] or signed
+            signed = _beyond(facts, n, part, looked) or signed
     return signed
+
+
+def _beyond(facts: Facts, call: ast.Call, part: set[str], looked: Looked) -> ast.Call | None:
+    """The same of a function of another file: the call, where the gradient is used for its sign there."""
+    if not any(_takes_gradients(o) for o in facts.others):
+        return None
+    file, there, f = found_there(facts, call.func) or (None, None, None)
+    if file is None or there is None or not isinstance(f, ast.FunctionDef) or not _takes_gradients(file):
+        return None
+    given = _given([a.arg for a in (*f.args.posonlyargs, *f.args.args)], call, part)
+    key = f, frozenset(given)
+    if given and key not in looked:
+        looked[key] = None
+        try:
+            looked[key] = _check(there, f.body, spread(f.body, given, set(), {}), looked)
+        except CannotLift as why:
+            raise CannotLift(call, f"{why.reason}, in {f.name}() of {file.stem}.py") from None
+    return call if looked.get(key) is not None else None
+
+
+def _takes_gradients(file: OtherFile) -> bool:
+    return ".grad" in file.text or "import grad" in file.text
 
 
 def _called(facts: Facts, call: ast.Call, part: set[str]) -> Iterator[tuple[ast.FunctionDef, set[str]]]:
@@ -56,11 +80,15 @@ def _called(facts: Facts, call: ast.Call, part: set[str]) -> Iterator[tuple[ast.
         static = any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in f.decorator_list)
         if facts.scopes.scope_of(f).is_class and not static:
             names = names[1:]
-        args = {k.arg or "": k.value for k in call.keywords} | dict(zip(names, call.args, strict=False))
-        given = {name for name, e in args.items() if reads_part(e, part, {}) is not None}
-        if given:
-            spread_out = "" in given or any(isinstance(a, ast.Starred) for a in call.args)
-            yield f, set(names) if spread_out else given
+        if given := _given(names, call, part):
+            yield f, given
+
+
+def _given(names: list[str], call: ast.Call, part: set[str]) -> set[str]:
+    """Those of the parameters that are given what the batch gives."""
+    args = {k.arg or "": k.value for k in call.keywords} | dict(zip(names, call.args, strict=False))
+    given = {name for name, e in args.items() if reads_part(e, part, {}) is not None}
+    return set(names) if "" in given or (given and any(isinstance(a, ast.Starred) for a in call.args)) else given
 
 
 def _functions(facts: Facts, called: ast.expr) -> list[ast.FunctionDef]:

@@ -1,0 +1,96 @@
+"""A file whose backward() is for the gradients of inputs trains nothing: it is called in the trainings of others."""
+
+import pytest
+from ptmigrate.migrate.migrate import Options, migrate_text
+from ptmigrate.migrate.project import collect, migrate_all
+
+from tests.migrate.running import check_project_on_card
+
+ATTACK = """\
+import torch
+import torch.nn.functional as F
+
+
+def attack(model, x, y, iterations=3, restarts=2):
+    best = torch.zeros_like(x).cuda()
+    for _ in range(restarts):
+        delta = torch.zeros_like(x).cuda()
+        delta.requires_grad = True
+        for _ in range(iterations):
+            loss = F.cross_entropy(model(x + delta), y)
+            loss.backward()
+            delta.data = delta + 0.1 * torch.sign(delta.grad.detach())
+            delta.grad.zero_()
+        best = delta.detach()
+    return best
+
+
+def evaluate(model, loader):
+    total = 0
+    for x, y in loader:
+        x, y = x.cuda(), y.cuda()
+        total += F.cross_entropy(model(x + attack(model, x, y)), y).item()
+    return round(total, 4)
+"""
+MAIN = """\
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+from attack import attack, evaluate
+
+torch.manual_seed(0)
+loader = DataLoader(TensorDataset(torch.randn(16, 4), torch.randint(0, 3, (16,))), batch_size=8)
+model = nn.Linear(4, 3).cuda()
+opt = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(2):
+    for x, y in loader:
+        x, y = x.cuda(), y.cuda()
+        loss = nn.functional.cross_entropy(model(x + attack(model, x, y)), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+best = nn.Linear(4, 3).cuda()
+best.load_state_dict(model.state_dict())
+print(evaluate(best, loader), evaluate(model, loader))
+"""
+
+
+def test_its_loops_are_kept():
+    result = migrate_text(ATTACK)
+    assert result.plan == "loop" and any("those of inputs" in n.message for n in result.attention)
+
+
+def test_a_network_that_is_made_for_it_below_the_training_is_where_the_script_puts_it(tmp_path):
+    texts = check_project_on_card(tmp_path, main=MAIN, attack=ATTACK)
+    assert "Trainer(" in texts["main"] and "best = nn.Linear(4, 3).to(" in texts["main"]
+    assert "model = nn.Linear(4, 3)\n" in texts["main"]
+
+
+WEIGHTS = [
+    (
+        "delta.data = delta + 0.1 * torch.sign(delta.grad.detach())",
+        "for p in model.parameters():\n                p.data -= p.grad",
+    ),
+    ("            delta.grad.zero_()\n", "            opt.step()\n"),
+    ("def attack(model, x, y,", "def attack(x, y,"),
+]
+
+
+@pytest.mark.parametrize(("old", "new"), WEIGHTS)
+def test_one_that_changes_weights_is_a_training(old, new):
+    result = migrate_text(ATTACK.replace(old, new))
+    assert not any("those of inputs" in n.message for n in result.attention)
+
+
+@pytest.mark.parametrize(
+    ("use", "whole"), [("torch.sign({})", False), ("{}.sign()", False), ("{}", True), ("{} / 2", True)]
+)
+def test_what_a_step_takes_of_gradients_in_another_file_decides_whether_its_batches_are_divided(tmp_path, use, whole):
+    attack = ATTACK.replace("torch.sign(delta.grad.detach())", use.format("delta.grad.detach()"))
+    (tmp_path / "attack.py").write_text(attack)
+    (tmp_path / "main.py").write_text(MAIN)
+    done = {m.path.stem: m for m in migrate_all(collect([tmp_path / "main.py"]), Options())}
+    assert (b"divide_batches = False" in done["main"].data) is whole
+    told = [n.message for n in done["main"].report.attention]
+    assert any("in attack() of attack.py" in message for message in told) is whole

@@ -22,6 +22,7 @@ NETWORKS = "networks by what they are asked"  # a key of `facts.answers`
 OF_NETWORKS = ("parameters", "named_parameters", "train", "eval", "state_dict", "load_state_dict")
 ASKS = ("shape", "size", "dim", "ndim", "dtype", "numel")  # where a tensor is makes no difference
 WEIGHT = re.compile(r"(weight|bias)(_|\Z)|running_(mean|var)\Z|grad\Z")
+MOVES = {"to", "cuda", "cpu", "type", "type_as"}
 HOLDS = ast.Tuple | ast.List | ast.Dict | ast.Starred | ast.keyword
 
 
@@ -180,7 +181,7 @@ def _two_loops(facts: Facts, node: ast.AST) -> list[ast.AST]:
 def _given_to_network(facts: Facts, node: ast.AST) -> bool:
     """`net(x)`, `net.encode(x)`, `summary(net, [x])`"""
     child, up = node, facts.scopes.parents.get(node)
-    while isinstance(up, HOLDS):
+    while up is not None and (isinstance(up, HOLDS) or _is_of_it_alone(facts, child, up)):
         child, up = up, facts.scopes.parents.get(up)
     if not isinstance(up, ast.Call) or child is up.func:
         return False
@@ -190,6 +191,18 @@ def _given_to_network(facts: Facts, node: ast.AST) -> bool:
     called = spelled(f).rpartition(".")[2]
     keeps = called[:1].isupper()  # an object may keep it until the network has moved
     return not keeps and any(is_network(facts, a) for a in given_to(up))
+
+
+def _is_of_it_alone(facts: Facts, child: ast.AST, up: ast.AST) -> bool:
+    """`x / 255`, `x[:1]`, `x.view(-1, 4)`: where the x is, and made of no other tensor."""
+    if isinstance(up, ast.BinOp):
+        return isinstance(up.right if child is up.left else up.left, ast.Constant)
+    if isinstance(up, ast.Subscript):
+        return child is up.value and not any(isinstance(n, (ast.Name, ast.Call)) for n in walk(up.slice))
+    if isinstance(up, ast.Attribute):
+        call = facts.scopes.parents.get(up)
+        return up.attr in VIEW_METHODS - MOVES and isinstance(call, ast.Call) and call.func is up
+    return isinstance(up, ast.Call) and child is up.func and isinstance(child, ast.Attribute)
 
 
 def given_by_network(facts: Facts, node: ast.expr) -> bool:

@@ -24,12 +24,12 @@ DEPTH = 4  # of names and functions that hand on what one of them computed
 
 def computed(facts: Facts, name: str, scope: Scope, loop: ast.stmt) -> bool:
     """Whether what a name is when the loop begins is one tensor that a network computed, left where that one is."""
-    given = _given_above(facts, name, scope, loop)
+    given = given_above(facts, name, scope, loop)
     values = [_value(facts, s, name) for s in given]
     return bool(values) and all(v is not None and _computed(facts, v, (name, scope)) for v in values)
 
 
-def _given_above(facts: Facts, name: str, scope: Scope, loop: ast.stmt) -> list[ast.stmt]:
+def given_above(facts: Facts, name: str, scope: Scope, loop: ast.stmt) -> list[ast.stmt]:
     """The statements that may give a name what it is when the loop begins."""
     stores = [] if name in scope.params else scope.stores.get(name, [])
     given = [s for s in map(facts.scopes.statement_of, stores) if s.lineno < loop.lineno]
@@ -40,7 +40,7 @@ def _given_above(facts: Facts, name: str, scope: Scope, loop: ast.stmt) -> list[
 
 def left_there(facts: Facts, name: str, scope: Scope, loop: ast.stmt) -> ast.expr | None:
     """What a network gives a name above the loop of which it does not show what it is: it stays on the CPU."""
-    for s in _given_above(facts, name, scope, loop):
+    for s in given_above(facts, name, scope, loop):
         value = s.value if isinstance(s, ast.Assign) else None
         called = isinstance(value, ast.Call) and _calls(facts, value) and not facts.placed.is_module(value)
         if called and not computed(facts, name, scope, loop):
@@ -97,11 +97,12 @@ def _of_network(facts: Facts, given: ast.expr, depth: int) -> bool:
         scope = facts.scopes.scope_of(given).lookup(given.id)
         held = facts.tensors.filled.held(given.id, scope) if scope is not None else None
         parts = held.elements if held is not None else parts
-    found = [p for p in parts if _is_output(facts, p, depth)]
+    found = [p for p in parts if is_output(facts, p, depth)]
     return bool(found) and not any(brought(facts, p) for p in parts)
 
 
-def _is_output(facts: Facts, part: ast.expr, depth: int) -> bool:
+def is_output(facts: Facts, part: ast.expr, depth: int) -> bool:
+    """Whether it is what a network gives, or is computed from that."""
     while isinstance(part, ast.Subscript):
         part = part.value
     return (isinstance(part, ast.Call) and _calls(facts, part)) or _computed(facts, part, None, depth + 1)

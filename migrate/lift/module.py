@@ -19,6 +19,7 @@ from .between import check_between
 from .chunk_lines import ChunkLines, names_in, returned_names
 from .chunks import Chunk, Variable
 from .computed import left_there
+from .computed_lists import computed_lists
 from .configure import Configured
 from .contained import registered
 from .cpu_networks import cpu_networks
@@ -227,6 +228,8 @@ class ModuleBuilder(ChunkLines):
         lines += kept_networks(self.facts, self.binder, self.variables)
         lines += own_moves(self.facts, self.binder, self.variables)
         lines += cpu_networks(self.facts, self.binder, self.chunks, self.variables)
+        taken = self.configured.placed | self.configured.tensors | self.configured.handled
+        lines += computed_lists(self.facts, self.binder, self.variables, self.recipe.epoch_loop, taken)
         return [*lines, *kept_weights(self.facts, self.binder, self.variables, self.unit)]
 
     def _configure_optimizers(self) -> list[str]:

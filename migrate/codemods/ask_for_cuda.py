@@ -83,9 +83,13 @@ def stands_alone(facts: Facts, s: ast.stmt) -> bool:
 
 
 def _asked(facts: Facts, s: ast.stmt) -> bool:
-    """Whether a condition around a statement tells of devices, or a `try` is ready for what is raised."""
+    """Whether a condition around a statement tells of devices, or a `try` is ready for what is raised: not one that
+    holds the loop around it, which would end.
+    """
+    in_loop = False
     for up in facts.scopes.ancestors(s):
-        if isinstance(up, ast.Try) and up.handlers:
+        in_loop = in_loop or isinstance(up, (ast.For, ast.While))
+        if isinstance(up, ast.Try) and up.handlers and not in_loop:
             return True
         for n in walk(up.test) if isinstance(up, (ast.If, ast.While)) else ():
             name = n.id if isinstance(n, ast.Name) else n.attr if isinstance(n, ast.Attribute) else ""

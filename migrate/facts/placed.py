@@ -188,7 +188,7 @@ class Placed:
         return any(self.by_runtime(a) for a in given)
 
     def _method(self, call: ast.Call, method: ast.Attribute) -> bool:
-        if self._makes_anew(method) or goes_to_cpu(self.facts, call):
+        if self._makes_anew(method) or goes_to_cpu(self.facts, call) or (_asks_loader(method) and not _draws(call)):
             return False
         given = any(self.by_runtime(a) and not may_be_any(self.facts, a) for a in call.args)
         if gives_held(self.facts, method):
@@ -460,6 +460,13 @@ class Placed:
 def _draws(call: ast.Call) -> bool:
     """`iter(loader).next()`, which is `next(iter(loader))`."""
     return isinstance(call.func, ast.Attribute) and call.func.attr in ("next", "__next__") and not call.args
+
+
+def _asks_loader(method: ast.Attribute) -> bool:
+    """`loader.get_batch("val")`, which is no batch that a loop over the loader gives."""
+    of = method.value
+    name = of.id if isinstance(of, ast.Name) else of.attr if isinstance(of, ast.Attribute) else ""
+    return method.attr != "__iter__" and LOADER_NAME.search(name) is not None
 
 
 def _is_asked_by_words(call: ast.Call) -> bool:

@@ -136,14 +136,25 @@ def moving_batches(facts: Facts, changes: Iterable[Change]) -> Moving:
 
 
 def _feeds_network(facts: Facts, draw: ast.Call) -> bool:
-    """Whether a network gets what is drawn: `x, y = next(it)`, `net(x)`. A data set, or a collate_fn, moved it."""
+    """Whether a network gets what is drawn as it is: `x, y = next(it)`, `net(x)`. A data set, or a collate_fn, moved
+    it; what the script moves itself is placed by that, or by what takes its move away.
+    """
     around = next((u for u in facts.scopes.ancestors(draw) if isinstance(u, ast.FunctionDef)), facts.tree)
     names = {n for s in (draw, *facts.scopes.ancestors(draw)) if isinstance(s, SETS) for n in _set_by(s)}
     for made in _assigns(around):
-        names |= _set_by(made) if names & _taken_from(made.value) else set()
-    calls = [c for c in walk(around, ast.Call) if works_with_network(facts, c)]
-    given = (n for c in calls for a in given_to(c) for n in walk(a))
-    return any(n is draw or (isinstance(n, ast.Name) and n.id in names) for n in given)
+        names |= _set_by(made) if names & (_taken_from(made.value) - _moved_in(facts, made.value)) else set()
+    for call in (c for c in walk(around, ast.Call) if works_with_network(facts, c)):
+        for a in given_to(call):
+            given = {n.id for n in walk(a, ast.Name)} - _moved_in(facts, a)
+            if names & given or draw in walk(a):
+                return True
+    return False
+
+
+def _moved_in(facts: Facts, value: ast.expr) -> set[str]:
+    """The x of `x.to(device)`: the script moves it itself."""
+    moved = (facts.devices.moved(call) for call in walk(value, ast.Call))
+    return {n.id for m in moved if m is not None for n in walk(m, ast.Name)}
 
 
 def _shown(loop: Loop) -> tuple[int, str]:
@@ -208,13 +219,18 @@ def _draws(facts: Facts, node: ast.AST, names: set[str]) -> list[ast.Call]:
     if "next" not in facts.text.text:
         return []
     around = next((u for u in facts.scopes.ancestors(node) if isinstance(u, ast.FunctionDef)), facts.tree)
-    sets = [(s, _set_by(s)) for s in _assigns(around)]
+    own = (s for s in _assigns(around) if around is not facts.tree or not _in_function(facts, s))
+    sets = [(s, _set_by(s)) for s in own]
     given, more = {id(s): s for s in _assigns(node)}, True
     while more:
         found = {id(s): s for s, targets in sets if targets & names and id(s) not in given}
         names = names | {n.id for s in found.values() for n in walk(s.value, ast.Name)}
         given, more = {**given, **found}, bool(found)
     return [m for s in (node, *given.values()) for m in drawn_by(facts, s)]
+
+
+def _in_function(facts: Facts, s: ast.AST) -> bool:
+    return any(isinstance(up, ast.FunctionDef) for up in facts.scopes.ancestors(s))
 
 
 def _kept(facts: Facts, made: ast.Call) -> str:

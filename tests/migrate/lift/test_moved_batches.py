@@ -1,8 +1,9 @@
 """Loops over loaders that stay in the script: where they moved their batches, the runtime does."""
 
 import pytest
+from ptmigrate.migrate.migrate import migrate_text
 
-from tests.migrate.running import check_same
+from tests.migrate.running import check_on_card, check_same
 
 TEXT = """
 import torch
@@ -109,3 +110,29 @@ def test_an_evaluation_within_a_step_whose_count_is_read_behind_it():
         "    optimizer.step()\n", "    optimizer.step()\n" + inner
     )
     assert "in enumerate(on_device(self.test_loader)):" in check_same(text, "manual")
+
+
+SHOWN = """
+def show(model, loader):
+    x = next(iter(loader))
+    y = model(MOVED)
+    print(x.numpy().sum() > 0, f'{y.sum().item():.5f}')
+
+show(model, test_loader)
+"""
+
+
+@pytest.mark.parametrize("moved", ["x.to(device)", "x[:2].to(device)"])
+def test_what_is_drawn_stays_where_the_script_has_it_and_moves_what_the_network_gets(tmp_path, moved):
+    text = TEXT[: TEXT.index("for x in test_loader")] + SHOWN.replace("MOVED", moved)
+    assert "iter(loader)" in check_on_card(tmp_path, text)
+
+
+def test_a_loop_within_a_try_asks_for_cuda_before_it_waits_for_it():
+    text = TEXT.replace("USES", "x").replace(
+        "        optimizer.step()\n", "        optimizer.step()\n        torch.cuda.synchronize()\n"
+    )
+    start, stop = text.index("for epoch"), text.index("for x in test")
+    inner = "".join(f"    {line}\n" for line in text[start:stop].splitlines())
+    text = f"{text[:start]}try:\n{inner}except RuntimeError:\n    print('ended')\n{text[stop:]}"
+    assert "if torch.cuda.is_available():\n            torch.cuda.synchronize()" in migrate_text(text).text

@@ -6,7 +6,7 @@ import ast
 import re
 
 from .device_words import is_index
-from .devices import OPTIONS
+from .devices import AVAILABILITY, OPTIONS
 from .nodes import walk
 from .options import option_name
 from .script import Facts
@@ -20,7 +20,7 @@ def typed_device(facts: Facts) -> str | None:
             device = facts.text.get(call.func)
             if isinstance(value, ast.Attribute) and isinstance(value.value, ast.Name):
                 return f"{device}({ast.unparse(value)}).type"
-            if _looked_up(facts, value):
+            if _looked_up(facts, value) or _where_it_can(facts, value):
                 return f"{device}({facts.text.get(value)}).type"
     for call in facts.walk(ast.Call):
         for where in facts.devices.device_arguments(call) if facts.devices.moved(call) is not None else ():
@@ -28,6 +28,16 @@ def typed_device(facts: Facts) -> str | None:
             if _looked_up(facts, value) or _places_elsewhere(facts, value) or _is_option(facts, value):
                 return f"{_name_of_torch(facts)}.device({facts.text.get(value)}).type"
     return None
+
+
+def _where_it_can(facts: Facts, node: ast.expr) -> bool:
+    """`args.device if torch.cuda.is_available() else "cpu"`"""
+    if not isinstance(node, ast.IfExp) or not isinstance(node.body, ast.Attribute):
+        return False
+    asks = isinstance(node.test, ast.Call) and facts.names.resolve(node.test.func) in AVAILABILITY
+    of = node.body.value
+    option = isinstance(of, ast.Name) and OPTIONS.match(of.id) is not None and of.id not in ("self", "cls", "c")
+    return asks and option and not is_index(node.body) and getattr(node.orelse, "value", None) == "cpu"
 
 
 def _is_option(facts: Facts, node: ast.expr) -> bool:

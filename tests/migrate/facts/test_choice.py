@@ -1,6 +1,7 @@
 import pytest
 from ptmigrate.migrate.facts.choice import accelerator
 from ptmigrate.migrate.facts.script import Facts
+from ptmigrate.migrate.migrate import migrate_text
 
 AUTO = None
 
@@ -27,6 +28,12 @@ AUTO = None
         ("model = model.cuda() if args.cuda else model", '"auto" if args.cuda else "cpu"'),
         ("if torch.cuda.is_available():\n    model.cuda()", AUTO),
         ("device = torch.device(args.device)", "torch.device(args.device).type"),
+        (
+            "device = torch.device(args.device if torch.cuda.is_available() else 'cpu')",
+            "torch.device(args.device if torch.cuda.is_available() else 'cpu').type",
+        ),
+        ("device = torch.device(args.gpu if torch.cuda.is_available() else 'cuda')", AUTO),
+        ("device = torch.device(self.device if torch.cuda.is_available() else 'cpu')", AUTO),
         ("model.cuda()", AUTO),
         ("def f(x):\n    return torch.zeros(3, device='cuda' if x.is_cuda else 'cpu')", AUTO),
         ("def f(x):\n    device = 'cpu' if x.device.type == 'cpu' else 'cuda'", AUTO),
@@ -142,3 +149,18 @@ def test_a_function_that_asks_is_not_asked_twice_where_it_does_more(does, gives,
 def test_a_function_in_a_condition():
     text = "import torch\ndef on():\n    return torch.cuda.is_available() and not args.cpu\nif on():\n    net.cuda()\n"
     assert accelerator(Facts(text)) == '"cpu" if args.cpu else "auto"'
+
+
+def test_the_option_that_the_trainer_reads_stays():
+    text = (
+        "import argparse, torch\nfrom torch import nn\nparser = argparse.ArgumentParser()\n"
+        "parser.add_argument('--device', default='cpu')\nargs = parser.parse_args()\n"
+        "device = torch.device(args.device if torch.cuda.is_available() else 'cpu')\n"
+        "net = nn.Linear(3, 1).to(device)\nopt = torch.optim.SGD(net.parameters(), lr=0.1)\n"
+        "for epoch in range(2):\n    for x in torch.utils.data.DataLoader(torch.randn(8, 3), 4):\n"
+        "        x = x.to(device)\n"
+        "        loss = net(x).mean()\n        opt.zero_grad()\n        loss.backward()\n        opt.step()\n"
+    )
+    result = migrate_text(text).text
+    assert "parser.add_argument('--device', default='cpu')" in result
+    assert "accelerator=torch.device(args.device if torch.cuda.is_available() else 'cpu').type" in result

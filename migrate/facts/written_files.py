@@ -53,6 +53,8 @@ METHODS = {
 }
 TEXTS = ("write_text", "write_bytes")  # of a path of pathlib
 PICTURE = re.compile(r"\.(png|jpe?g|gif|bmp|tiff?|pdf|svg|eps|webp)$", re.IGNORECASE)
+# methods of an image that give another
+OF_IMAGES = set("convert copy crop filter quantize resize rotate transform transpose".split())
 # the last names of all of it
 NAMES = {full.rpartition(".")[2] for full in (*OPENS, *FUNCTIONS, *METHODS, *TEXTS, "open", "save")}
 
@@ -79,7 +81,7 @@ def written_by(facts: Facts, call: ast.Call) -> Written | None:
         if f.attr in TEXTS:
             return Written(f.value, False) if call.args else None
         place = METHODS.get(f.attr)
-        if f.attr == "save" and len(call.args) >= 1 and _is_picture(call.args[0]):
+        if f.attr == "save" and call.args and (_is_picture(call.args[0]) or _is_image(facts, f.value)):
             place = (0, "fp")
     path = argument_at(call, place[1], place[0]) if place is not None else None
     shows = last_part(f) in ("save_image", "savefig") or (last_part(f) == "save" and place == (0, "fp"))
@@ -126,6 +128,19 @@ def _said(facts: Facts, mode: ast.expr, depth: int = 0) -> list[str]:
     given = facts.devices.assigned(mode.id, home)
     each = [_said(facts, v, depth + 1) for v in given or ()]
     return [m for said in each for m in said] if all(each) else []
+
+
+def _is_image(facts: Facts, of: ast.expr, depth: int = 0) -> bool:
+    """`Image.fromarray(a)`, `Image.open(path).convert("L")`, and a name that is given nothing else."""
+    if isinstance(of, ast.Call):
+        f = of.func
+        full = facts.names.resolve(f)
+        return (full or "").startswith("PIL.Image.") or (
+            full is None and isinstance(f, ast.Attribute) and f.attr in OF_IMAGES and _is_image(facts, f.value, depth)
+        )
+    home = facts.scopes.scope_of(of).lookup(of.id) if isinstance(of, ast.Name) and depth < 3 else None
+    given = facts.devices.assigned(of.id, home) if home is not None and isinstance(of, ast.Name) else None
+    return bool(given) and all(_is_image(facts, v, depth + 1) for v in given or ())
 
 
 def _is_picture(path: ast.expr) -> bool:

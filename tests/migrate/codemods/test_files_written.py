@@ -40,6 +40,10 @@ WRITTEN = {
     "import matplotlib.pyplot as plt\nplt.savefig(p)": "plt.savefig",
     "img.save('a.png')": "img.save",
     "import os\nimg.save(os.path.join(d, f'{i}.jpg'))": "img.save",
+    "from PIL import Image\nmade = Image.fromarray(x)\nmade.save(p)": "made.save",
+    "from PIL import Image\nImage.open('a.png').convert('L').resize((2, 2)).save(p)": (
+        "Image.open('a.png').convert('L').resize((2, 2)).save"
+    ),
 }
 
 
@@ -68,6 +72,7 @@ def test_rank_0_alone_writes(source):
         "text = frame.to_csv()",
         "text = frame.to_csv('a.csv')",
         "model.save('a')",
+        "from PIL import Image\nmade = Image.open(p) if p else model\nmade.save(q)",
         "class Own(torch.utils.data.Dataset):\n    def __getitem__(self, i):\n        open(f'{i}.txt', 'w').write('x')",
         "class Own:\n    def __getitem__(self, i):\n        return self.made(i)\n"
         "    def made(self, i):\n        with open(f'{i}.txt', 'w') as f:\n            f.write('x')",

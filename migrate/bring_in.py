@@ -36,6 +36,7 @@ def bring_in(
     try:
         facts = Facts(mend(text)[0])
         modules = _modules(path, facts, imports)
+        _by_star(path, facts, modules, imports)
         _choose(facts, modules)
         coming = [m for m in modules if m.comes]
         for m in coming:
@@ -75,6 +76,22 @@ def _modules(path: Path, facts: Facts, imports: Imports) -> list[LocalModule]:
                 package = name.split(".") if at.name == "__init__.py" else name.split(".")[:-1]
                 found[at] = LocalModule(at, name, package, _facts(at))
     return list(found.values())
+
+
+def _by_star(path: Path, facts: Facts, modules: list[LocalModule], imports: Imports) -> None:
+    """What `from engine import *` gives the script of each module's own definitions, where the script reads it."""
+    for m in modules:
+        m.is_starred = any(_stars(s) and s.module == m.name for s in facts.tree.body if isinstance(s, ast.ImportFrom))
+    if not any(m.is_starred for m in modules):
+        return
+    try:
+        stars = starred(facts, [], lambda name: imports.module(path, tuple(name.split("."))))
+    except Stays:
+        return  # told where it matters
+    scopes = facts.scopes
+    free = {n.id for n in facts.walk(ast.Name) if n.id in stars and scopes.of_name[n].lookup(n.id) is None}
+    for m in modules:
+        m.by_star = {name for name in m.own if name in free and stars[name] == f"from {m.name} import {name}"}
 
 
 def _choose(facts: Facts, modules: list[LocalModule]) -> None:

@@ -57,6 +57,8 @@ class LocalModule:
     comes: dict[str, Definition] = field(default_factory=dict)
     here: dict[str, str] = field(default_factory=dict)  # its names that have others in the script
     stays: bool = False  # as it is, for other programs: what comes is a copy
+    is_starred: bool = False  # whether the script has all of its names
+    by_star: set[str] = field(default_factory=set)  # its definitions that the script reads by that
 
     def __post_init__(self) -> None:
         self.own = {s.name: s for s in self.facts.tree.body if isinstance(s, (ast.FunctionDef, ast.ClassDef))}
@@ -77,7 +79,8 @@ class JoinedScript:
 
     def joined(self) -> Brought:
         coming = [name for m in self.modules for name in m.comes]
-        if len(coming) != len(set(coming)) or set(coming) & set(self.stars):
+        of_others = self.stars.keys() - {name for m in self.modules for name in m.by_star}
+        if len(coming) != len(set(coming)) or set(coming) & of_others:
             raise Stays("two definitions that would come have one name")
         for m in self.modules:
             for d in m.comes.values():
@@ -161,7 +164,7 @@ class JoinedScript:
         made = star or imports_of(m.facts, name, m.package) or [f"from {m.name} import {name}"]
         if any(made == [f"from {o.name} import {name}"] and name in o.comes for o in self.modules):
             return
-        new = [i for i in made if i not in self._bound(name, made)] if self._agrees(name, made) else None
+        new = [i for i in made if i not in self._bound(name, made)] if self._agrees(m, name, made) else None
         if new is None:
             m.here[name] = self._another(m, name)
             new = [i for i in [renamed(made[0], name, m.here[name])] if i is not None and len(made) == 1]
@@ -197,12 +200,14 @@ class JoinedScript:
                 return False
         return False
 
-    def _agrees(self, name: str, made: list[str]) -> bool:
+    def _agrees(self, m: LocalModule, name: str, made: list[str]) -> bool:
         """Whether the script may have these imports: nothing else gives the name another value."""
         if self._taken(name) or self.given.get(name, made) != made:
             return False
-        if name in self.stars:
-            return [self.stars[name]] == made
+        if name in self.stars and self.stars[name] not in (*made[:1], f"from {m.name} import {name}"):
+            return False
+        if name in self.stars and len(made) > 1 and self.stars[name] == made[0]:
+            return False  # of a package, more is imported there
         if not self.facts.scopes.module.binds(name):
             return True
         bound = imports_of(self.facts, name, [])
@@ -232,10 +237,16 @@ class JoinedScript:
             else:
                 through = any(f"{s.module}.{a.name}" == m.name for a in s.names)
             gone = [a for a in s.names if isinstance(s, ast.ImportFrom) and s.module == m.name and a.name in m.comes]
-            if not (through or gone):
+            stars = isinstance(s, ast.ImportFrom) and s.module == m.name and any(a.name == "*" for a in s.names)
+            if not (through or gone or (stars and m.by_star & m.comes.keys())):
                 continue
             self.asked_at.append(s)
-            names = [a.name for a in gone] or [name for name in m.comes if name in asked(self.facts, m)]
+            of_star = [name for name in m.comes if name in m.by_star]
+            names = (
+                [a.name for a in gone]
+                or (of_star if stars else None)
+                or [name for name in m.comes if name in asked(self.facts, m)]
+            )
             self.brought += [(s.lineno, name, m.path) for name in names]
             if gone:
                 left = [alias(a) for a in s.names if a not in gone]
@@ -321,7 +332,8 @@ def _without(m: LocalModule) -> str:
         while last < total and not _line(m, last + 1).strip():
             last += 1
         edits.replace_lines(first, last, [])
-    return without_unread_imports(m.facts, Facts(edits.done()))[0]
+    text = edits.done()
+    return text if m.is_starred else without_unread_imports(m.facts, Facts(text))[0]
 
 
 def _line(m: LocalModule, n: int) -> str:
@@ -341,7 +353,7 @@ def _placed(text: str, starts: list[tuple[str, Path, int]]) -> list[Place]:
 def asked(facts: Facts, m: LocalModule) -> set[str]:
     """The definitions of a module that the script reads, by their names or through the module's."""
     read = {facts.names.resolve(n) for n in [*facts.walk(ast.Name), *facts.walk(ast.Attribute)]}
-    return {name for name in m.own if f"{m.name}.{name}" in read}
+    return m.by_star | {name for name in m.own if f"{m.name}.{name}" in read}
 
 
 def names_in(s: ast.AST, attributes: bool = True, texts: bool = True) -> set[str]:

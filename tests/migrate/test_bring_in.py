@@ -116,8 +116,19 @@ PACKAGE = {
 DEVICE = "import torch\ndevice = torch.device('cuda' if torch.cuda.is_available() else 'cpu')\n"
 OWN_DEVICE = "\n".join(line for line in TRAIN.replace(", device", "").split("\n") if not line.startswith("    device"))
 OWN_DEVICE = OWN_DEVICE.replace(".to(device)", "")
+STARRED = TRAIN.replace("import evaluate, train_one_epoch", "import *")
 COME = {
     "functions by name": FILES,
+    "every name of its file": {**FILES, "train.py": STARRED},
+    "every name of its file, by which the script has its packages": {
+        **FILES,
+        "train.py": STARRED.replace("import torch\nimport torch.utils.data\nfrom torch import nn\n", ""),
+    },
+    "every name of two files": {
+        **FILES,
+        "train.py": STARRED.replace("from engine", "from helpers import *\nfrom engine"),
+        "engine.py": ENGINE.replace("import Meter", "import *"),
+    },
     "functions of a module": {**FILES, "train.py": through_the_module(TRAIN)},
     "one that calls another": {**FILES, "train.py": WHOLE, "engine.py": ENGINE + FIT},
     "out of a package": PACKAGE,
@@ -215,6 +226,13 @@ def test_the_report_names_the_file_and_the_line_that_each_edit_is_about(tmp_path
     assert {TRAIN.splitlines()[e.line - 1] for e in came} == {"from engine import evaluate, train_one_epoch"}
 
 
+def test_a_file_of_which_the_script_has_every_name_keeps_its_imports(tmp_path):
+    done = migrated(written(tmp_path, COME["every name of its file, by which the script has its packages"]))
+    left = done["engine.py"].result.text
+    assert "import math\nimport torch\nfrom torch import nn\n" in left and "def " not in left
+    assert "from engine import *\n" in done["train.py"].result.text and "(Module):" in done["train.py"].result.text
+
+
 def test_what_another_file_evaluates_with_stays(tmp_path):
     other = (
         "import torch\nfrom engine import evaluate\n\n\ndef check(model, loader):\n    evaluate(model, loader, 'cpu')\n"
@@ -231,6 +249,12 @@ def test_a_module_that_does_something_is_still_imported(tmp_path):
 
 
 STAY = {
+    "every name of another file that has one, too": (
+        "train.py",
+        "from engine import evaluate, train_one_epoch",
+        "from engine import *\nfrom things import *",
+    ),
+    "another file has every name": ("helpers.py", "", "from engine import *\n"),
     "every name of a file that is not of the project": ("train.py", "from torch import nn\n", "from math import *\n"),
     "every name of such a file there": ("engine.py", "import math\n", "from math import *\nimport math\n"),
     "the same name of two files": (
@@ -263,7 +287,8 @@ STAY = {
 
 @pytest.mark.parametrize("name, old, new", STAY.values(), ids=STAY.keys())
 def test_stays(tmp_path, name, old, new):
-    files = {**FILES, "other.py": ENGINE, name: FILES[name].replace(old, new, 1)}
+    things = "train_one_epoch = evaluate = print\n"
+    files = {**FILES, "other.py": ENGINE, "things.py": things, name: FILES[name].replace(old, new, 1)}
     assert files[name] != FILES[name]
     ast.parse(files[name])
     done = migrated(written(tmp_path, files))

@@ -88,9 +88,15 @@ def starred(facts: Facts, package: list[str], find: Callable[[str], Path | None]
         for name in other.scopes.module.stores:
             if not name.startswith("_"):
                 made = imports_of(other, name, inside)
-                one = made is not None and len(made) == 1 and not is_dotted(made[0])
-                found[name] = made[0] if made is not None and one else f"from {module} import {name}"
+                found[name] = _as_one(made, name) if made is not None else f"from {module} import {name}"
     return found
+
+
+def _as_one(made: list[str], name: str) -> str:
+    """One statement for a name's imports: `import torch, torch.nn`."""
+    if len(made) == 1 and not is_package(made[0], name):
+        return made[0]
+    return "import " + ", ".join(i.removeprefix("import ") for i in made)
 
 
 def renamed(statement: str, name: str, new: str) -> str | None:
@@ -103,7 +109,22 @@ def renamed(statement: str, name: str, new: str) -> str | None:
 
 def is_package(statement: str, name: str) -> bool:
     """Whether it binds the package alone, as `import torch.utils.data` does."""
-    return statement == f"import {name}" or (statement.startswith(f"import {name}.") and " as " not in statement)
+    parts = statement.removeprefix("import ").split(", ")
+    return statement.startswith("import ") and all(
+        p == name or (p.startswith(f"{name}.") and " as " not in p) for p in parts
+    )
+
+
+def parts_of(statement: str) -> list[str]:
+    """`import torch`, `import torch.nn` of `import torch, torch.nn`."""
+    return [f"import {p}" for p in statement.removeprefix("import ").split(", ")]
+
+
+def same_value(a: list[str] | None, b: list[str] | None, name: str) -> bool:
+    """Whether two files' imports give a name the same value: by the same statements, or the package of that name."""
+    if a is None or b is None:
+        return False
+    return a == b or all(is_package(i, name) for i in [*a, *b])
 
 
 def is_dotted(statement: str) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 from .facts.nodes import walk
 from .facts.script import Facts
 from .facts.text import lines_of
-from .given import Stays, alias, device_of, imports_of, is_package, renamed
+from .given import Stays, alias, device_of, imports_of, parts_of, renamed, same_value
 from .lift.shape.edits import Edits
 from .lift.splice import Splice
 from .line_map import line_map
@@ -154,14 +154,14 @@ class JoinedScript:
         """Imports that give the script a name of another file, the very same thing."""
         if any(name in scope.globals for scope in m.facts.scopes.by_node.values()):
             raise Stays(f"`{name}` changes there")
-        own = m.facts.scopes.module.binds(name)
-        if name in m.stars and own and imports_of(m.facts, name, m.package) != [m.stars[name]]:
+        own = imports_of(m.facts, name, m.package) if m.facts.scopes.module.binds(name) else []
+        if name in m.stars and own != [] and not same_value(own, [m.stars[name]], name):
             raise Stays(f"`{name}` is given there by a star, and again")
         device = None if name in m.stars else device_of(m.facts, name)
         if device is not None and self._has_device(m, name, device):
             return
         star = [m.stars[name]] if name in m.stars else None
-        made = star or imports_of(m.facts, name, m.package) or [f"from {m.name} import {name}"]
+        made = own or star or [f"from {m.name} import {name}"]
         if any(made == [f"from {o.name} import {name}"] and name in o.comes for o in self.modules):
             return
         new = [i for i in made if i not in self._bound(name, made)] if self._agrees(m, name, made) else None
@@ -204,18 +204,16 @@ class JoinedScript:
         """Whether the script may have these imports: nothing else gives the name another value."""
         if self._taken(name) or self.given.get(name, made) != made:
             return False
-        if name in self.stars and self.stars[name] not in (*made[:1], f"from {m.name} import {name}"):
+        star = self.stars.get(name, f"from {m.name} import {name}")
+        if star != f"from {m.name} import {name}" and not same_value(made, [star], name):
             return False
-        if name in self.stars and len(made) > 1 and self.stars[name] == made[0]:
-            return False  # of a package, more is imported there
         if not self.facts.scopes.module.binds(name):
             return True
-        bound = imports_of(self.facts, name, [])
-        return bound == made or (bound is not None and all(is_package(i, name) for i in [*made, *bound]))
+        return same_value(made, imports_of(self.facts, name, []), name)
 
     def _bound(self, name: str, made: list[str]) -> list[str]:
         if name in self.stars:
-            return made
+            return made if self.stars[name].startswith("from ") else parts_of(self.stars[name])
         return (imports_of(self.facts, name, []) or []) if self.facts.scopes.module.binds(name) else []
 
     def _taken(self, name: str) -> bool:

@@ -124,6 +124,12 @@ COME = {
         **FILES,
         "train.py": STARRED.replace("import torch\nimport torch.utils.data\nfrom torch import nn\n", ""),
     },
+    "a package by a star, and again": {
+        **FILES,
+        "train.py": STARRED.replace("import torch.utils.data\n", ""),
+        "engine.py": ENGINE.replace("import Meter", "import *"),
+        "helpers.py": "import torch\nimport torch.utils.data\n" + HELPERS,
+    },
     "every name of two files": {
         **FILES,
         "train.py": STARRED.replace("from engine", "from helpers import *\nfrom engine"),

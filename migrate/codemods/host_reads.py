@@ -93,11 +93,7 @@ def stays_on_cpu(facts: Facts, call: ast.Call, meets_model: Callable[[ast.expr],
         up = facts.scopes.parents.get(r)
         full = (facts.names.resolve(up.func) or "") if isinstance(up, ast.Call) else ""
         picks = any(isinstance(u, ast.Subscript) and r in set(walk(u.slice)) for u in facts.scopes.ancestors(r))
-        if (
-            leaves(facts, r, not meets_model(r))
-            or picks
-            or full.startswith(("numpy.", "matplotlib.", "sklearn.", "torch.save"))
-        ):
+        if leaves(facts, r, not meets_model(r)) or picks or full.startswith(ELSEWHERE):
             return True
     return False
 

@@ -84,10 +84,11 @@ def test_the_keys_are_what_is_told(line, persistent, tmp_path, monkeypatch):
     assert again.text == result.text
 
 
+@pytest.mark.parametrize("more", ["", "\n\ndef to_card(x):\n    return x.cuda()\n"], ids=["", "which moves, too"])
 @pytest.mark.parametrize("line, persistent", [(READ[0], False), (NOT_READ[1], True)])
-def test_a_module_of_a_script_that_loads_its_state(line, persistent, tmp_path):
+def test_a_module_of_a_script_that_loads_its_state(line, persistent, more, tmp_path):
     (tmp_path / "model.py").write_text(NET)
-    (tmp_path / "helper.py").write_text("from model import net\n")
+    (tmp_path / "helper.py").write_text(f"from model import net\n{more}")
     (tmp_path / "train.py").write_text(f"import torch\nfrom helper import net\n{line}\n")
     files = collect([tmp_path / "train.py"])
     told = [e for m in migrate_all(files, Options(select=("PTM105",))) for e in m.report.edits]

@@ -20,6 +20,7 @@ from ..report import Note
 from ._asked_paths import REMOVES, Asking, asked_paths, removed_by
 from ._files_written import FileWritten, file_written
 from ._loaded_again import can_wait, loaded_again
+from ._named_printers import printers, shows
 from ._opened_within import free_name, opened_for, place_of, to_path, within
 from ._own_answers import ANSWER, asking_each, by_own_answer, reached_by_own_answer
 from ._writers import WRITERS
@@ -40,6 +41,7 @@ WRITES = {
     *MOVES,
     *(f"os.{n}" for n in "remove unlink rmdir removedirs".split()),
     "shutil.rmtree",
+    *(f"pprint.{n}" for n in ("pprint", "pp")),
     *(f"{n}.write" for n in ("sys.stdout", "tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.std.tqdm")),  # they print
     *(f"wandb.{n}" for n in "log watch finish save alert define_metric log_artifact".split()),
     *(f"mlflow.{n}" for n in "log_metric log_metrics log_param log_params log_artifact end_run set_experiment".split()),
@@ -88,6 +90,10 @@ class Once(Codemod):
                 new = f"{imported_as(facts, MOVED)}({facts.text.get(call.func)})"
             if new is not None:
                 yield self._renamed(facts, call, new)
+        for name in printers(facts):
+            new = imported_as(facts, PRINT)
+            says = f"`{name.id}` became `{new}`: rank 0 alone does it, by whatever name it is called"
+            yield Change(name, self.edit(facts, name, says), _Renamed(new))
 
     def _renamed(self, facts: Facts, call: ast.Call, new: str) -> Change:
         """The call by its new name; a file that is opened in it, and waited for, is opened in a `with`."""
@@ -174,9 +180,7 @@ class Once(Codemod):
         if isinstance(call.func, ast.Name) and call.func.id == "print":
             if facts.scopes.scope_of(call.func).lookup("print") is not None:
                 return None
-            where = next((k.value for k in call.keywords if k.arg == "file"), None)
-            shown = where is None or ast.unparse(where) in ("sys.stdout", "sys.stderr")
-            return imported_as(facts, PRINT) if shown else None
+            return imported_as(facts, PRINT) if shows(call) else None
         written = file_written(facts, call) if self.writers else None
         if written is not None and self._comes_to_all(facts, call):
             return self._written(facts, call, written)
@@ -330,9 +334,10 @@ def renames(facts: Facts, changes: list[Change]) -> list[tuple[int, int, str]] |
     """The calls' new names as edits of the text; None where more than a name changes."""
     found = []
     for c in changes:
-        if not (isinstance(c.node, ast.Call) and isinstance(c.rewrite, _Renamed)):
+        if not (isinstance(c.node, (ast.Call, ast.Name)) and isinstance(c.rewrite, _Renamed)):
             return None
-        found.append((*facts.text.span(c.node.func), c.rewrite.new))
+        named = c.node.func if isinstance(c.node, ast.Call) else c.node
+        found.append((*facts.text.span(named), c.rewrite.new))
     return found
 
 
@@ -350,7 +355,7 @@ def imports_in(texts: Iterable[str]) -> list[str]:
 
 
 class _Renamed:
-    """`print(x)` to `rank_zero_print(x)`."""
+    """`print(x)` to `rank_zero_print(x)`, `print` to `rank_zero_print`."""
 
     def __init__(self, new: str) -> None:
         self.new = new
@@ -358,6 +363,8 @@ class _Renamed:
     def __call__(self, original: Any, updated: Any) -> Any:
         import libcst as cst
 
+        if isinstance(updated, cst.Name):
+            return updated.with_changes(value=self.new)
         if not self.new.isidentifier():
             return updated.with_changes(func=cst.parse_expression(self.new))
         return updated.with_changes(func=cst.Name(self.new, lpar=updated.func.lpar, rpar=updated.func.rpar))

@@ -108,6 +108,11 @@ def names_given(s: ast.Assign, call: ast.Call) -> set[str]:
     return {n.id for t in given for n in walk(t, ast.Name)}
 
 
+def is_given(s: ast.Assign, call: ast.Call) -> bool:
+    """Whether a call is what an assignment gives, or a part of the tuple that it is."""
+    return s.value is call or (isinstance(s.value, ast.Tuple) and call in s.value.elts)
+
+
 def leaves(facts: Facts, node: ast.AST, compared: bool = True) -> bool:
     """Whether a value is moved, read as numbers, or given to what takes it on the CPU only; `compared`: or compared."""
     up = facts.scopes.parents.get(node)

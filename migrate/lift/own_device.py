@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field, replace
 
 from ..codemods.amp_in_modules import AUTOCAST
-from ..codemods.host_reads import stays_on_cpu
+from ..codemods.host_reads import is_given, names_given, stays_on_cpu
 from ..codemods.place_like_inputs import PlaceLikeInputs
 from ..facts.arguments import given_to
 from ..facts.choice import asks_for_card
@@ -30,6 +30,7 @@ OWN = "self.device"
 STEPS = ("training_step", "validation_step")
 FILLED_BY = {"on_train_epoch_start": "training_step", "on_validation_epoch_start": "validation_step"}
 SHOWS = {"print", "str", "format", "len"}
+DRAWN = {f"torch.{n}" for n in ("rand", "randn", "randint", "randperm", "normal")}
 
 
 @dataclass
@@ -178,7 +179,9 @@ def _made_anywhere(facts: Facts, chunk: Chunk, call: ast.Call, s: ast.AST) -> bo
 
     Not where the script brings its values together on the CPU: places in what it keeps, numbers, arrays.
     """
-    if not call.args or not is_open(facts, call) or facts.devices.hosts.names_others:
+    if not call.args or not is_open(facts, call):
+        return False
+    if facts.devices.hosts.names_others and not _given_to_network(facts, call):
         return False
     if not calls_model(facts, chunk.statements) or meets_brought(facts, call):
         return False
@@ -192,6 +195,16 @@ def _made_anywhere(facts: Facts, chunk: Chunk, call: ast.Call, s: ast.AST) -> bo
     return not stays_on_cpu(facts, call, lambda read: beside_model(facts, read))
 
 
+def _given_to_network(facts: Facts, call: ast.Call) -> bool:
+    """`net(torch.randn(4, 2))`, or by its name: the Trainer places the network, and no move in it is left."""
+    s = facts.scopes.statement_of(call)
+    names = names_given(s, call) if isinstance(s, ast.Assign) and is_given(s, call) else set()
+    home = facts.scopes.scope_of(s)
+    reads: list[ast.expr] = [r for n in names for r in facts.scopes.reads(n, home.lookup(n) or home)]
+    calls = [(r, facts.scopes.parents.get(r)) for r in (call, *reads)]
+    return any(isinstance(up, ast.Call) and r in up.args and facts.loops.is_model_call(up) for r, up in calls)
+
+
 def _filled(facts: Facts, chunks: list[Chunk], chunk: Chunk, call: ast.Call) -> bool:
     """`total = torch.zeros(1)` where an epoch begins, for a step that adds to it what the model gave."""
     step = FILLED_BY.get(chunk.hook, chunk.hook)
@@ -200,7 +213,10 @@ def _filled(facts: Facts, chunks: list[Chunk], chunk: Chunk, call: ast.Call) -> 
 
 
 def _given(facts: Facts, call: ast.Call) -> tuple[tuple[int, int], str, list[ast.AST]]:
-    """The call with `device=` behind its last argument."""
+    """The call with `device=` behind its last argument; a card would draw other numbers than the script did."""
+    if facts.names.resolve(call.func) in DRAWN and not facts.without_devices:
+        end = facts.text.span(call)[1]
+        return (end, end), f".to({OWN})", []
     end = max(facts.text.span(a.value if isinstance(a, ast.keyword) else a)[1] for a in (*call.args, *call.keywords))
     return (end, end), f", device={OWN}", []
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Container, Iterable
 
-from ..codemods.host_reads import names_given
+from ..codemods.host_reads import is_given, names_given
 from ..facts.arguments import given_to
 from ..facts.hosts import names_no_device
 from ..facts.nodes import walk
@@ -46,7 +46,7 @@ def given_to_model(facts: Facts, chunks: Iterable[Chunk], placed: Container[ast.
     names = {n.id for n in given if isinstance(n, ast.Name)}
     for s in statements if given else ():
         for call in walk(s, ast.Call):
-            meets = call in given or (isinstance(s, ast.Assign) and _is_given(s, call) and names & names_given(s, call))
+            meets = call in given or (isinstance(s, ast.Assign) and is_given(s, call) and names & names_given(s, call))
             made = _is_made(facts, call) and call not in placed
             if meets and (made or _gives_made(facts, call, 0)):
                 return call
@@ -119,8 +119,3 @@ def _parts(call: ast.Call) -> list[ast.expr]:
     """What a call is given, and the parts of tuples in it."""
     given = given_to(call)
     return [*given, *(e for g in given if isinstance(g, (ast.Tuple, ast.List)) for e in g.elts)]
-
-
-def _is_given(s: ast.Assign, call: ast.Call) -> bool:
-    """Whether a call is what an assignment gives, or a part of the tuple that it is."""
-    return s.value is call or (isinstance(s.value, ast.Tuple) and call in s.value.elts)

@@ -60,6 +60,7 @@ def once(source: str) -> str:
             "import torch\nwith open(p, 'wb') as g:\n    torch.save(f=g, obj=a)",
             "import torch\nrank_zero_save(f=p, obj=a)",
         ),
+        ("map(print, xs)", "map(rank_zero_print, xs)"),
     ],
 )
 def test_rank_0_does_it(before, after):
@@ -75,7 +76,7 @@ def test_rank_0_does_it(before, after):
         "def f(print):\n    print(1)",
         "from rich import print\nprint(1)",
         "logger.print(1)",
-        "map(print, xs)",
+        "map(log.print, xs)",
         "open('a')",
         "open(f'{rank}.txt', 'a')",
         "import os\nopen(str(os.getpid()), 'a')",

@@ -40,6 +40,7 @@ READ = [
     "print(sorted(net.state_dict()), len(net.state_dict()))",
     "for a, b in zip(names, net.state_dict()):\n    print(a, b)",
 ]
+MOVES = "import torch\n\n\ndef to_card(x):\n    return x.cuda()\n"
 NOT_READ = [
     "print(net)",
     "torch.save(net.state_dict(), 'net.pt')",
@@ -84,7 +85,7 @@ def test_the_keys_are_what_is_told(line, persistent, tmp_path, monkeypatch):
     assert again.text == result.text
 
 
-@pytest.mark.parametrize("more", ["", "\n\ndef to_card(x):\n    return x.cuda()\n"], ids=["", "which moves, too"])
+@pytest.mark.parametrize("more", ["", MOVES], ids=["", "which moves, too"])
 @pytest.mark.parametrize("line, persistent", [(READ[0], False), (NOT_READ[1], True)])
 def test_a_module_of_a_script_that_loads_its_state(line, persistent, more, tmp_path):
     (tmp_path / "model.py").write_text(NET)

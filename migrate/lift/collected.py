@@ -231,11 +231,32 @@ def _is_sum(facts: Facts, value: ast.AST, own: set[str]) -> bool:
     if isinstance(value, ast.Call):
         known = (facts.names.resolve(value.func) or "").startswith("math.")
         known = known or (isinstance(value.func, ast.Name) and value.func.id in ARITHMETIC)
+        known = known or _computes(facts, value.func, own)
         return known and not value.keywords and all(_is_sum(facts, a, own) for a in value.args)
     if not isinstance(value, (ast.BinOp, ast.UnaryOp, ast.Compare, ast.IfExp, ast.Constant)):
         return False
     below = [n for n in ast.iter_child_nodes(value) if isinstance(n, ast.expr)]
     return all(_is_sum(facts, n, own) for n in below)
+
+
+def _computes(facts: Facts, f: ast.expr, own: set[str]) -> bool:
+    """Whether a name is that of lambdas that compute with what they are given, by `math` and NumPy: `schedule(t)`."""
+    scope = facts.scopes.scope_of(f).lookup(f.id) if isinstance(f, ast.Name) else None
+    values = facts.devices.assigned(f.id, scope) if scope is not None and isinstance(f, ast.Name) else None
+    return bool(values) and all(isinstance(v, ast.Lambda) and _is_of_numbers(facts, v, own) for v in values or ())
+
+
+def _is_of_numbers(facts: Facts, f: ast.Lambda, own: set[str]) -> bool:
+    given = {a.arg for a in f.args.args}
+    for n in walk(f.body):
+        if isinstance(n, ast.Name) and n.id in own - given:
+            return False
+        if isinstance(n, ast.Call):
+            full = facts.names.resolve(n.func) or ""
+            plain = isinstance(n.func, ast.Name) and n.func.id in ARITHMETIC
+            if not plain and (not full.startswith(("math.", "numpy.")) or full.startswith("numpy.random.")):
+                return False
+    return True
 
 
 def _is_bar(facts: Facts, name: ast.Name) -> bool:

@@ -13,6 +13,7 @@ from .printed import shows_its_part
 from .recipe import CannotLift, Recipe
 
 CODE = "PTM703"
+WITH_NORMS = ("BatchNorm", "torchvision.models", "import models", "timm", "torch.hub")
 
 
 def settings_of(
@@ -78,11 +79,19 @@ def _of_shares(facts: Facts, recipe: Recipe, collected: Collected) -> list[tuple
     if norm is not None:
         where = CannotLift(norm, "on several processes without --global-batch that is not one process's")
         told.append((where, "batch norm measures a share"))
-    if recipe.signed is not None and (norm is not None or not _has_networks(facts)):
+    if recipe.signed is not None and (norm is not None or _may_have_norms(facts)):
         where = CannotLift(recipe.signed, "have a batch size that the processes divide, and drop_last")
         says = "under batch norm, its sign is one process's where the processes' shares are of one size"
         told.append((where, f"`{facts.short(recipe.signed)}`: {says}"))
     return told
+
+
+def _may_have_norms(facts: Facts) -> bool:
+    """Whether networks that are made in another file, or that a library has, may have batch norm."""
+    if _has_networks(facts):
+        return False
+    texts = [facts.text.text, *(o.text for o in facts.others)]
+    return not facts.others or any(word in text for text in texts for word in WITH_NORMS)
 
 
 def _has_networks(facts: Facts) -> bool:

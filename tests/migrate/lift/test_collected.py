@@ -198,6 +198,21 @@ def test_a_rate_that_counts_steps_is_every_processs(rate):
     assert not [n for n in migrate_text(text).attention if n.code == "PTM703"]
 
 
+SCHEDULES = [
+    ("lambda t: numpy.interp([t], [0, 2], [0.1, 0])[0]", True),
+    ("lambda t, top=0.1: max(top - t / 100, 0.01)", True),
+    ("lambda t: numpy.random.rand() / 10", False),
+    ("lambda t: float(xs[int(t)].abs().max())", False),
+]
+
+
+@pytest.mark.parametrize(("schedule", "divided"), SCHEDULES)
+def test_a_rate_that_a_lambda_computes_of_the_steps_number_is_every_processs(schedule, divided):
+    head = f"{HEAD}import numpy\nxs = torch.rand(9, 2)\nschedule = {schedule}\n"
+    text = head + STEP.format(rate="rate = schedule(epoch + (i + 1) / 4)")
+    assert ("divide_batches" not in check_same(text, "module")) is divided
+
+
 @pytest.mark.parametrize("rate", ["rate = 0.1 * float(x.abs().max())", "rate = 0.1 / (1 + i * len(str(y[0])))"])
 def test_a_rate_of_the_samples_makes_them_whole(rate):
     text = HEAD + STEP.format(rate=rate)

@@ -94,3 +94,28 @@ def test_what_a_step_takes_of_gradients_in_another_file_decides_whether_its_batc
     assert (b"divide_batches = False" in done["main"].data) is whole
     told = [n.message for n in done["main"].report.attention]
     assert any("in attack() of attack.py" in message for message in told) is whole
+
+
+NET = """\
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(4, 3), LAYER)
+
+    def forward(self, x):
+        return self.layers(x)
+"""
+
+
+@pytest.mark.parametrize(("layer", "told"), [("nn.ReLU()", False), ("nn.BatchNorm1d(3)", True)])
+def test_of_a_sign_is_told_where_networks_of_another_file_have_batch_norm(tmp_path, layer, told):
+    main = MAIN.replace("from attack import", "from net import Net\nfrom attack import")
+    main = main.replace("nn.Linear(4, 3)", "Net()").replace("nn.functional.cross", "F.cross")
+    (tmp_path / "main.py").write_text(main.replace("from torch import nn\n", "import torch.nn.functional as F\n"))
+    (tmp_path / "attack.py").write_text(ATTACK)
+    (tmp_path / "net.py").write_text(NET.replace("LAYER", layer))
+    done = {m.path.stem: m for m in migrate_all(collect([tmp_path / "main.py"]), Options())}
+    assert any("its sign is one process's" in n.message for n in done["main"].report.attention) is told

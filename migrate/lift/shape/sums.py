@@ -47,6 +47,8 @@ def _begins_at_number(facts: Facts, s: ast.Assign, name: ast.Name) -> bool:
     if scope.lookup(name.id) is not scope or name.id in scope.params:
         return False
     loop = next(up for up in facts.scopes.ancestors(s) if isinstance(up, loops))
+    if loop not in facts.loops.hot_loops:
+        return False  # of a network's layers, say: what is differentiated stays as it is
     block = facts.scopes.block_of(loop)
     above = [b for b in block[: block.index(loop)] if isinstance(b, ast.Assign) and _gives(b, name.id)]
     if not above or not _is_number(above[-1].value):

@@ -155,3 +155,10 @@ def test_what_is_shown_is_not_told(sums):
 def test_clocks_are_not_told(sums):
     text = "import time\n" + TEXT.format(start="0.0", sums="t = time.time()\n        print()\n        " + sums)
     assert not any("not shown" in n.message for n in migrate_text(text).attention)
+
+
+def test_a_sum_of_a_network_stays_as_it_is():
+    net = "class Net(nn.Module):\n    def forward(self, x):\n        found = 0\n        for i in range(2):\n"
+    net += "            found = found + x * i\n        return found\n"
+    result = migrate_text(TEXT.format(start="0.0", sums="total = total + loss").replace("import math\n", net))
+    assert "            found = found + x * i\n" in result.text and "self.total += loss * self.share" in result.text

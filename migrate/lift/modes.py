@@ -8,7 +8,9 @@ from collections.abc import Iterable, Iterator
 
 from ..facts.arguments import given_to
 from ..facts.nodes import walk
+from ..facts.scopes import Scope
 from ..facts.script import Facts
+from ..facts.spelled import spelled
 from .chunks import Chunk, given_arguments
 from .nodes import is_call_of, is_mode_call, local_function
 from .recipe import CannotLift, DataPass, Recipe
@@ -117,7 +119,13 @@ def drops_mode(facts: Facts, recipe: Recipe, chunk: Chunk) -> list[ast.stmt]:
         after = call.lineno > (recipe.epoch_loop.end_lineno or 0) and facts.scopes.scope_of(call) in homes
         if not after or any(up in around for up in facts.scopes.ancestors(call)):
             return []
-    return [] if any(_works_on(facts, recipe, name) for name in models) else list(found)
+    names = {*models, *(own for model in models for own in _own_names(facts, trunk, model))}
+    return [] if any(_works_on(facts, recipe, name) for name in names) else list(found)
+
+
+def _own_names(facts: Facts, trunk: Scope, name: str) -> list[str]:
+    """What an object calls the model that a name of the trunk is: `model = self.model`."""
+    return [ast.unparse(v) for v in facts.devices.assigned(name, trunk) or () if isinstance(v, ast.Attribute)]
 
 
 def _given_to(chunk: Chunk, parameters: set[str]) -> set[str]:
@@ -169,7 +177,7 @@ def _may_call(facts: Facts, call: ast.Call, model: str) -> bool:
 
 
 def _is(node: ast.AST, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name
+    return isinstance(node, (ast.Name, ast.Attribute)) and spelled(node) == name
 
 
 def _sets(s: ast.stmt, model: str) -> bool:

@@ -193,3 +193,58 @@ def test_one_of_two_networks_that_is_not_switched_with_the_other(left):
 def test_a_network_without_modes_need_not_be_switched():
     text = TWO.replace("    model.eval()\n", "").replace("    model.train()\n", "")
     assert ".eval()" not in check_same(text, "module")
+
+
+OF_A_CLASS = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(0)
+xs = torch.randn(16, 4)
+
+
+class Learner:
+    def __init__(self):
+        self.loader = DataLoader(TensorDataset(xs, xs.sum(1, keepdim=True)), batch_size=4)
+        self.model = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 1))
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+
+    def train_epoch(self):
+        self.model.train()
+        for x, y in self.loader:
+            loss = (self.model(x) - y).pow(2).mean()
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+
+    def evaluate(self):
+        self.model.eval()
+        total = 0.0
+        with torch.no_grad():
+            for x, y in self.loader:
+                total += (self.model(x) - y).abs().sum().item()
+        return total
+
+    def fit(self):
+        for epoch in range(2):
+            self.train_epoch()
+            print(epoch, self.evaluate())
+        AFTER
+
+
+Learner().fit()
+"""
+
+
+@pytest.mark.parametrize(
+    ("after", "own"),
+    [
+        ("print(self.model(xs[:2]).tolist())", True),
+        ("self.model.train()\n        print(self.model(xs[:2]).tolist())", False),
+        ("print([p.sum().item() for p in self.model.parameters()])", False),
+    ],
+)
+def test_what_an_object_asks_its_model_after_the_loop_is_asked_in_the_mode_that_it_left(after, own):
+    result = check_same(OF_A_CLASS.replace("AFTER", after), "module")
+    assert ("self.model.eval()\n" in result.partition("class Learner")[0]) is own

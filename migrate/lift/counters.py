@@ -26,6 +26,7 @@ from .recipe import CannotLift, DataPass, Recipe
 from .same_numbers import same_numbers
 from .sums import Sums
 from .totals import Totals, Where
+from .touched import asks_touched, touched
 from .zeros import changed, is_read, zeroed
 
 # a test for one process, by its words
@@ -194,13 +195,14 @@ def all_ranks_pass(facts: Facts, passing: DataPass, n: ast.AST, same: set[str], 
     """Whether the conditions around a node ask only for what is the same on every rank."""
     own = stored(passing.body) | {x.id for x in walk(passing.target, ast.Name)}
     own -= same | same_numbers(facts, passing)
+    objects = touched(facts, passing)
     kinds: tuple[type[ast.AST], ...] = (ast.expr, ast.Expr, ast.keyword, ast.FormattedValue)
     kinds += (ast.Assign, ast.AugAssign) if assigned else ()
     for up in facts.scopes.ancestors(n):
         if up is passing.loop:
             return True
         if isinstance(up, ast.If):
-            own_asked = any(x.id in own for x in walk(up.test, ast.Name))
+            own_asked = any(x.id in own for x in walk(up.test, ast.Name)) or asks_touched(up.test, objects)
             if own_asked or ONE_RANK.search(ast.unparse(up.test)):
                 return False
         elif not isinstance(up, kinds) or isinstance(up, (ast.Lambda, ast.IfExp, ast.BoolOp)):

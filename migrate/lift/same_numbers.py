@@ -10,7 +10,9 @@ from collections.abc import Collection, Iterator
 
 from ..facts.nodes import walk
 from ..facts.script import Facts
+from ..facts.spelled import spelled
 from .recipe import DataPass
+from .touched import DOTTED, touched
 
 ARITHMETIC = ("min", "max", "len", "int", "float", "round", "abs", "range")
 PLAIN = (
@@ -34,7 +36,7 @@ def _same_numbers(facts: Facts, passing: DataPass) -> set[str]:
         up = facts.scopes.parents.get(n)
         plain = isinstance(up, ast.AugAssign) or (isinstance(up, ast.Assign) and len(up.targets) == 1)
         stores.setdefault(n.id, []).append(up if plain else None)  # type: ignore[arg-type]
-    own = {n.id for n in walk(passing.target, ast.Name)} - {passing.index}
+    own = {n.id for n in walk(passing.target, ast.Name)} - {passing.index} | touched(facts, passing)
     found = {name for name, by in stores.items() if name not in own and all(s and is_number(s.value) for s in by)}
     own |= stores.keys() - found
     size = -1
@@ -48,7 +50,7 @@ def _same_numbers(facts: Facts, passing: DataPass) -> set[str]:
 def is_number(value: ast.expr, own: Collection[str] = ()) -> bool:
     """Whether an expression is arithmetic, or a text of it, into which none of the names goes."""
     for n in walk(value):
-        if not isinstance(n, PLAIN) or (isinstance(n, ast.Name) and n.id in own):
+        if not isinstance(n, PLAIN) or (isinstance(n, DOTTED) and spelled(n) in own):
             return False
         if isinstance(n, ast.Call) and not (isinstance(n.func, ast.Name) and n.func.id in ARITHMETIC):
             return False

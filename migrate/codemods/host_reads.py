@@ -102,8 +102,9 @@ def names_given(s: ast.Assign, call: ast.Call) -> set[str]:
     """The names that an assignment gives what a call is part of: `y` alone of `x, y = f(), call`."""
     given: list[ast.expr] = []
     for t in s.targets:
-        paired = isinstance(t, ast.Tuple) and isinstance(s.value, ast.Tuple) and len(t.elts) == len(s.value.elts)
-        pairs = zip(t.elts, s.value.elts, strict=True) if paired else ()  # type: ignore[attr-defined]
+        pairs: list[tuple[ast.expr, ast.expr]] = []
+        if isinstance(t, ast.Tuple) and isinstance(s.value, ast.Tuple) and len(t.elts) == len(s.value.elts):
+            pairs = list(zip(t.elts, s.value.elts, strict=True))
         given += [e for e, value in pairs if any(n is call for n in walk(value, ast.Call))] or [t]
     return {n.id for t in given for n in walk(t, ast.Name)}
 

@@ -247,6 +247,8 @@ class PlainBranches(UnreadBranches):
 
     def _sent_if(self, facts: Facts, node: ast.expr) -> Change | None:
         """`stop = [late and rank == 0]`, which rank 0 sent the others."""
+        if not isinstance(node, ast.BoolOp):
+            return None
         left = self._without_guard(facts, node)
         sent = chosen_and_sent(facts, node) if left else None
         if left is None or sent is None or isinstance(facts.scopes.statement_of(node), (ast.If, ast.While)):
@@ -254,7 +256,7 @@ class PlainBranches(UnreadBranches):
         says = f"every process computes `{sent}`, which rank 0 sent the others"
         self._tell(facts, node, f"`{facts.short(node)}` became `{left}`: {says}")
         edit = self.edit(facts, node, f"`{facts.short(node)}` became `{left}`: nothing is sent to others any more")
-        asks = [v for v in node.values if self.worlds.by_rank(v) is True]  # type: ignore[attr-defined]
+        asks = [v for v in node.values if self.worlds.by_rank(v) is True]
         return Change(node, edit, source(left), tuple(asks))
 
     def _counts_more(self, test: ast.expr) -> bool:

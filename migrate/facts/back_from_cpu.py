@@ -24,6 +24,13 @@ GIVE_THEMSELVES = {
 }  # fmt: skip
 
 
+def itself(value: ast.expr) -> ast.expr:
+    """The net of `net.to(device).eval()`, which is the very same."""
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in GIVE_THEMSELVES:
+        value = value.func.value
+    return value
+
+
 def is_module_method(parents: dict[ast.AST, ast.AST], node: ast.AST | None) -> bool:
     """`net.parameters`, `net.train()`; not `corpus.train`, which a module has for calling alone."""
     if not isinstance(node, ast.Attribute) or node.attr not in MODULE_METHODS:

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from .arguments import given_to
-from .back_from_cpu import GIVE_THEMSELVES
+from .back_from_cpu import itself
 from .script import once_a_file
 
 if TYPE_CHECKING:
@@ -53,8 +53,7 @@ def _kind(facts: Facts, call: ast.Call) -> str:
 
 
 def _is_network(facts: Facts, node: ast.expr) -> bool:
-    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in GIVE_THEMSELVES:
-        node = node.func.value
+    node = itself(node)
     if isinstance(node, ast.Call):
         return facts.placed.is_module(node)
     if isinstance(node, ast.Attribute):

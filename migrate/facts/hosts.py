@@ -70,8 +70,9 @@ def _keeps_order(names: Names, nodes: Nodes, cuda: ast.Attribute) -> bool:
     full = names.resolve(up) if isinstance(up := nodes.parents.get(cuda), ast.Attribute) else None
     if full == "torch.cuda.is_available":
         branch = next((n for n in nodes.ancestors(cuda) if isinstance(n, ast.stmt)), None)
-        asked = isinstance(branch, ast.If) and any(n is cuda for n in walk(branch.test)) and not branch.orelse
-        return asked and all(_is_order(names, s) for s in branch.body)  # type: ignore[union-attr]
+        if not isinstance(branch, ast.If) or branch.orelse or all(n is not cuda for n in walk(branch.test)):
+            return False
+        return all(_is_order(names, s) for s in branch.body)
     return full in KEEP_ORDER
 
 

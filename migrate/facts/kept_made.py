@@ -42,11 +42,11 @@ class KeptMade:
     def under_key(self, node: ast.Subscript) -> bool:
         """`self.masks["a"]` of `self.masks = {"a": torch.ones(3), "n": 3}`, whatever the other keys have."""
         of, key = node.value, node.slice
-        holder = self._class_of(of.value) if isinstance(of, ast.Attribute) else None
-        if holder is None or not isinstance(key, ast.Constant):
+        if not isinstance(of, ast.Attribute) or not isinstance(key, ast.Constant):
             return False
-        given = self.facts.devices.attribute_values.get(of.attr, ())  # type: ignore[attr-defined]
-        own = (v for v in given if holder in self.facts.scopes.ancestors(v))
+        holder = self._class_of(of.value)
+        given = self.facts.devices.attribute_values.get(of.attr, ())
+        own = (v for v in given if holder is not None and holder in self.facts.scopes.ancestors(v))
         made = [self.facts.tensors.made(e) for v in own for k, e in _pairs(v) if k == key.value]
         return bool(made) and all(made)
 

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from .arguments import given_to
-from .back_from_cpu import GIVE_THEMSELVES
+from .back_from_cpu import itself
 from .nodes import FUNCTIONS, LOOPS, Loop, walk
 from .spelled import spelled
 from .tensor_methods import METHODS, VIEW_METHODS, VIEWS
@@ -280,14 +280,8 @@ def _is_made_here(facts: Facts, name: ast.Name) -> bool:
     """Whether a name is given nothing but what makes a network: `teacher = Net().to(device)`."""
     scope = facts.scopes.scope_of(name).lookup(name.id)
     values = facts.devices.assigned(name.id, scope) if scope is not None and name.id not in scope.params else None
-    made = [n for v in values or () if not (isinstance(n := _unmoved(v), ast.Name) and n.id == name.id)]
+    made = [n for v in values or () if not (isinstance(n := itself(v), ast.Name) and n.id == name.id)]
     return bool(made) and all(isinstance(m, ast.Call) and _makes_network(facts, m) for m in made)
-
-
-def _unmoved(value: ast.expr) -> ast.expr:
-    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in GIVE_THEMSELVES:
-        value = value.func.value
-    return value
 
 
 def _makes_network(facts: Facts, call: ast.Call) -> bool:

@@ -11,7 +11,7 @@ import builtins
 
 from ..facts.arguments import given_to
 from ..facts.asked import asks
-from ..facts.back_from_cpu import GIVE_THEMSELVES
+from ..facts.back_from_cpu import GIVE_THEMSELVES, itself
 from ..facts.classes import Function
 from ..facts.loops import last_part
 from ..facts.nodes import walk
@@ -108,13 +108,6 @@ def _is_network(facts: Facts, node: ast.expr, asked: set[object]) -> bool:
     return _is_given_networks(facts, node, last, asked)
 
 
-def _itself(value: ast.expr) -> ast.expr:
-    """The x of `x.cpu().eval()`, which gives a name what it had."""
-    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in GIVE_THEMSELVES:
-        value = value.func.value
-    return value
-
-
 def _is_given_networks(facts: Facts, node: ast.expr, last: str, asked: set[object]) -> bool:
     name = node if isinstance(node, ast.Name) else None
     scope = facts.scopes.scope_of(name).lookup(last) if name is not None else None
@@ -131,5 +124,5 @@ def _is_given_networks(facts: Facts, node: ast.expr, last: str, asked: set[objec
     else:
         values = values_of(facts, last, scope)
     own = spelled(node)
-    shown = [v for v in values if not is_none(v) and spelled(_itself(v)) != own]
+    shown = [v for v in values if not is_none(v) and spelled(itself(v)) != own]
     return bool(shown) and all(_is_network(facts, v, asked) for v in shown)

@@ -101,8 +101,9 @@ def _choose(facts: Facts, choice: ast.IfExp, found: OwnDevice, accelerator: str 
     """`x.cuda() if use_cuda else x`, where x goes to the Module's device: there is no choice."""
     first, last = facts.text.span(choice)
     for call, other in ((choice.body, choice.orelse), (choice.orelse, choice.body)):
-        moves = isinstance(call, ast.Call) and call in found.calls and isinstance(call.func, ast.Attribute)
-        if not moves or ast.unparse(call.func.value) != ast.unparse(other):  # type: ignore[attr-defined]
+        if not isinstance(call, ast.Call) or call not in found.calls or not isinstance(call.func, ast.Attribute):
+            continue
+        if ast.unparse(call.func.value) != ast.unparse(other):
             continue
         start, end = facts.text.span(call)
         before = call is choice.body

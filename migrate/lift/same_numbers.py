@@ -14,6 +14,7 @@ from ..facts.spelled import spelled
 from .recipe import DataPass
 from .touched import DOTTED, touched
 
+Store = ast.Assign | ast.AugAssign
 ARITHMETIC = ("min", "max", "len", "int", "float", "round", "abs", "range")
 PLAIN = (
     *(ast.Constant, ast.Name, ast.Attribute, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Call),
@@ -31,11 +32,9 @@ def same_numbers(facts: Facts, passing: DataPass) -> set[str]:
 
 
 def _same_numbers(facts: Facts, passing: DataPass) -> set[str]:
-    stores: dict[str, list[ast.Assign | ast.AugAssign | None]] = {}
+    stores: dict[str, list[Store | None]] = {}
     for n in (n for s in passing.body for n in walk(s, ast.Name) if not isinstance(n.ctx, ast.Load)):
-        up = facts.scopes.parents.get(n)
-        plain = isinstance(up, ast.AugAssign) or (isinstance(up, ast.Assign) and len(up.targets) == 1)
-        stores.setdefault(n.id, []).append(up if plain else None)  # type: ignore[arg-type]
+        stores.setdefault(n.id, []).append(given_by(facts, n))
     own = {n.id for n in walk(passing.target, ast.Name)} - {passing.index} | touched(facts, passing)
     found = {name for name, by in stores.items() if name not in own and all(s and is_number(s.value) for s in by)}
     own |= stores.keys() - found
@@ -45,6 +44,12 @@ def _same_numbers(facts: Facts, passing: DataPass) -> set[str]:
         found = {name for name in found if all(s and _is_same(facts, passing, s, own) for s in stores[name])}
         own |= stores.keys() - found
     return found
+
+
+def given_by(facts: Facts, name: ast.Name) -> Store | None:
+    """The statement that gives one name its value; None for one that gives it by the way."""
+    up = facts.scopes.parents.get(name)
+    return up if isinstance(up, ast.AugAssign) or (isinstance(up, ast.Assign) and len(up.targets) == 1) else None
 
 
 def is_number(value: ast.expr, own: Collection[str] = ()) -> bool:
@@ -57,11 +62,11 @@ def is_number(value: ast.expr, own: Collection[str] = ()) -> bool:
     return True
 
 
-def _is_same(facts: Facts, passing: DataPass, s: ast.Assign | ast.AugAssign, own: set[str]) -> bool:
-    return is_number(s.value, own) and all(is_number(test, own) for test in decided_by(facts, passing, s))
+def _is_same(facts: Facts, passing: DataPass, s: Store, own: set[str]) -> bool:
+    return is_number(s.value, own) and all(is_number(test, own) for test in _decided_by(facts, passing, s))
 
 
-def decided_by(facts: Facts, passing: DataPass, s: ast.stmt) -> Iterator[ast.expr]:
+def _decided_by(facts: Facts, passing: DataPass, s: ast.stmt) -> Iterator[ast.expr]:
     """What decides in a pass whether a statement is run, and how often."""
     for up in facts.scopes.ancestors(s):
         if up is passing.loop:

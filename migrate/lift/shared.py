@@ -12,9 +12,7 @@ from ..facts.nodes import walk
 from ..facts.script import Facts
 from .chunks import Binder, Chunk, chunks_of
 from .recipe import Recipe
-from .same_numbers import is_number, same_numbers
-
-Store = ast.Assign | ast.AugAssign
+from .same_numbers import Store, given_by, is_number, same_numbers
 
 
 def may_stay_global(facts: Facts, recipe: Recipe, name: str) -> bool:
@@ -55,9 +53,7 @@ def _stores(facts: Facts, binder: Binder, chunk: Chunk, name: str) -> Iterator[S
         if n.id != name or isinstance(n.ctx, ast.Load) or n in facts.scopes.hidden:
             continue
         if facts.scopes.scope_of(n).lookup(name) is binder.trunk_scope:
-            up = facts.scopes.parents.get(n)
-            one = isinstance(up, ast.AugAssign) or (isinstance(up, ast.Assign) and len(up.targets) == 1)
-            yield up if one else None  # type: ignore[misc]
+            yield given_by(facts, n)
 
 
 def _is_constant(facts: Facts, recipe: Recipe, n: ast.AST) -> bool:

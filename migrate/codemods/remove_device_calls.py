@@ -51,16 +51,9 @@ class RemoveDeviceCalls(Codemod):
     def plan(self, facts: Facts) -> Iterator[Change]:
         yield from pinned_for(self, facts)
         gone: set[ast.AST] = set(facts.buffered)
-        movers: list[Mover] = [*facts.walk(ast.FunctionDef), *facts.walk(ast.Lambda)]
-        self.helpers = {f: calls for f in movers if (calls := self._calls_of_helper(facts, f))}
-        self._helped = {call for calls in self.helpers.values() for call in calls}
-        for f in self.helpers:
-            s = facts.scopes.statement_of(f)
-            gone.update(walk(s))
-            bare = any(n in facts.unwrapped for n in walk(f)) and not any(self._is_move(facts, n) for n in walk(f))
-            says = f"{facts.classes.name_of(f)}() removed: it only " + (GAVE if bare else f"moved its argument; {WHY}")
-            self._unwrapping.update(self.helpers[f] if bare else ())
-            yield Change(s, self.edit(facts, s, says), None, (s,))
+        for change in self._helper_functions(facts):
+            gone.update(walk(change.node))
+            yield change
         for statement in facts.walk(ast.Assign):
             if statement not in gone and self._moves_to_itself(facts, statement):
                 gone.update(walk(statement))
@@ -99,6 +92,18 @@ class RemoveDeviceCalls(Codemod):
         for call, part in brought_to_parts(facts):
             says = f"`{facts.short(call)}`: `{part}` is where the runtime places it"
             yield Change(call, self.edit(facts, call, says), unwrap, (*call.args, *call.keywords))
+
+    def _helper_functions(self, facts: Facts) -> Iterator[Change]:
+        """Functions that only move what they get, or take a wrapper off it, and of which every call goes."""
+        movers: list[Mover] = [*facts.walk(ast.FunctionDef), *facts.walk(ast.Lambda)]
+        self.helpers = {f: calls for f in movers if (calls := self._calls_of_helper(facts, f))}
+        self._helped = {call for calls in self.helpers.values() for call in calls}
+        for f in self.helpers:
+            s = facts.scopes.statement_of(f)
+            bare = any(n in facts.unwrapped for n in walk(f)) and not any(self._is_move(facts, n) for n in walk(f))
+            says = f"{facts.classes.name_of(f)}() removed: it only " + (GAVE if bare else f"moved its argument; {WHY}")
+            self._unwrapping.update(self.helpers[f] if bare else ())
+            yield Change(s, self.edit(facts, s, says), None, (s,))
 
     def notes(self, facts: Facts) -> Iterator[Note]:
         yield from places_by_name(facts, self.code)

@@ -8,19 +8,12 @@ from ptmigrate.migrate.lift.find import find, outline
 from ptmigrate.migrate.lift.same_numbers import same_numbers
 from ptmigrate.migrate.migrate import migrate_text
 
+from tests.migrate.lift.test_shared import HEAD
 from tests.migrate.running import check_same
 
-SCRIPT = """\
-import torch
-from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
-
-torch.manual_seed(0)
-x = torch.randn(24, 6)
-loader = DataLoader(TensorDataset(x, x.sum(1)), batch_size=8, shuffle=True)
-net = nn.Linear(6, 1)
-opt = torch.optim.SGD(net.parameters(), lr=0.1)
-n, every = 0, 2
+SCRIPT = (
+    HEAD.format(function="\nn, every = 0, 2\n")
+    + """\
 for epoch in range(3):
     for i, (a, b) in enumerate(loader):
         loss = (net(a).squeeze(1) - b).pow(2).mean()
@@ -29,6 +22,7 @@ for epoch in range(3):
         opt.step()
         {body}
 """
+)
 
 
 def script(body):

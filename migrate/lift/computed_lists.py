@@ -22,11 +22,11 @@ LEAVES = ("cpu", "numpy", "item", "tolist")
 DEPTH = 4  # of lists that are made of one another
 
 
-def computed_lists(facts: Facts, binder: Binder, variables: Variables, loop: ast.stmt, taken: set[str]) -> list[str]:
-    """`self.style[:] = self.transfer_batch_to_device(self.style, self.device, 0)`; `taken`: names that go already."""
+def computed_lists(facts: Facts, binder: Binder, variables: Variables, loop: ast.stmt) -> list[str]:
+    """`self.style[:] = self.transfer_batch_to_device(self.style, self.device, 0)`"""
     lines = []
     for name in variables.constructor:
-        if name in taken or Variable("", name) not in variables.attributes:
+        if Variable("", name) not in variables.attributes:
             continue
         kinds = {_kind(facts, s, name) for s in given_above(facts, name, binder.trunk_scope, loop)}
         own = f"self.{variables.attributes[Variable('', name)]}"
@@ -42,7 +42,7 @@ def _kind(facts: Facts, s: ast.stmt, name: str) -> str | None:
     """Whether a statement gives a name a list, or a dictionary, of what networks compute."""
     if not isinstance(s, ast.Assign) or not any(isinstance(t, ast.Name) and t.id == name for t in s.targets):
         return None
-    if isinstance(s.value, ast.DictComp):
+    if isinstance(s.value, (ast.Dict, ast.DictComp)):
         return "dict" if _of_outputs(facts, s.value, 0) else None
     if isinstance(s.value, ast.List) and not s.value.elts:
         scope = facts.scopes.scope_of(s).lookup(name)
@@ -64,9 +64,10 @@ def _leaves(facts: Facts, element: ast.expr) -> bool:
     return brought(facts, element) or any(n.attr in LEAVES for n in walk(element, ast.Attribute))
 
 
-def _of_outputs(facts: Facts, made: ast.List | ast.ListComp | ast.DictComp, depth: int) -> bool:
-    if isinstance(made, ast.List):
-        return bool(made.elts) and all(_is_left(facts, e) for e in made.elts)
+def _of_outputs(facts: Facts, made: ast.List | ast.Dict | ast.ListComp | ast.DictComp, depth: int) -> bool:
+    if isinstance(made, (ast.List, ast.Dict)):
+        written = made.elts if isinstance(made, ast.List) else made.values
+        return bool(written) and all(_is_left(facts, e) for e in written)
     element = made.value if isinstance(made, ast.DictComp) else made.elt
     if _leaves(facts, element):
         return False
@@ -81,7 +82,7 @@ def _goes_through_outputs(facts: Facts, node: ast.expr, depth: int) -> bool:
         scope = facts.scopes.scope_of(node).lookup(node.id)
         values = facts.devices.assigned(node.id, scope) if scope is not None and node.id not in scope.params else None
         return bool(values) and all(_goes_through_outputs(facts, v, depth + 1) for v in values or ())
-    if isinstance(node, (ast.List, ast.ListComp, ast.DictComp)):
+    if isinstance(node, (ast.List, ast.Dict, ast.ListComp, ast.DictComp)):
         return _of_outputs(facts, node, depth + 1)
     if isinstance(node, ast.Call):
         f = node.func

@@ -228,8 +228,7 @@ class ModuleBuilder(ChunkLines):
         lines += kept_networks(self.facts, self.binder, self.variables)
         lines += own_moves(self.facts, self.binder, self.variables)
         lines += cpu_networks(self.facts, self.binder, self.chunks, self.variables)
-        taken = self.configured.placed | self.configured.tensors | self.configured.handled
-        lines += computed_lists(self.facts, self.binder, self.variables, self.recipe.epoch_loop, taken)
+        lines += computed_lists(self.facts, self.binder, self.variables, self.recipe.epoch_loop)
         return [*lines, *kept_weights(self.facts, self.binder, self.variables, self.unit)]
 
     def _configure_optimizers(self) -> list[str]:

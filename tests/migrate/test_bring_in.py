@@ -215,7 +215,15 @@ def test_comes_and_is_lifted(tmp_path, forked_runs, files):
     assert not any(m.report.changed for m in again)
 
 
-@pytest.mark.parametrize("name", ["by another name", "a name that no file gives a value"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "by another name",
+        "a name that no file gives a value",
+        "every name of its file",
+        "a package by a star, and again",
+    ],
+)
 def test_names_that_need_not_keep_it_away(tmp_path, name):
     done = migrated(written(tmp_path, COME[name]))
     assert done["train.py"].report.plan == "module" and "def training_step(" in done["train.py"].result.text

@@ -48,6 +48,7 @@ MOVED = [
     ("made = [gram(y).data for y in other(probe)]", "made[0]", "self.made[:] = "),
     ("made = [net(probe).detach(), net(probe * 2).detach()]", "made[1].mean(0)", "self.made[:] = "),
     (FILLED, "made[1]", "self.made[:] = "),
+    ("made = {'a': net(probe).detach(), 'b': other(probe)[0].detach()}", "made['a'].mean(0)", "self.made.update("),
     ("made = [net(probe[:1].view(1, 4)).detach()]", "made[0]", "self.made[:] = "),
     ("features = other(probe)\nmade = {i: gram(y) for i, y in enumerate(features)}", "made[1]", "self.made.update("),
 ]

@@ -1,6 +1,8 @@
 """A script without devices that works with the model on tensors of its own stays on the CPU, and that is told."""
 
 import pytest
+from ptmigrate.migrate.facts.hosts import names_no_device
+from ptmigrate.migrate.facts.script import Facts
 from ptmigrate.migrate.migrate import migrate_text
 
 from tests.migrate.running import check_on_card, check_project_on_card, check_same
@@ -467,3 +469,9 @@ for epoch in range(3):
 def test_what_functions_of_another_file_make(line, name, tmp_path):
     texts = check_project_on_card(tmp_path, makers=MAKERS, main=OF_MAKERS.format(line, name))
     assert 'accelerator="cpu"' in texts["main"]
+
+
+@pytest.mark.parametrize(("more", "none"), [("", True), ("    fast = True\n", False)])
+def test_what_is_chosen_where_there_is_cuda_is_more_than_a_seed(more, none):
+    text = f"import torch\nfast = False\nif torch.cuda.is_available():\n    torch.cuda.manual_seed(1)\n{more}"
+    assert names_no_device(Facts(text)) is none

@@ -1,6 +1,10 @@
 """Lengths that a script brings to the CPU, as packing wants them there: all else stays where the network is."""
 
+import ast
+
 import pytest
+from ptmigrate.migrate.facts.script import Facts
+from ptmigrate.migrate.lift.called_networks import is_network
 
 from tests.migrate.running import check_on_card, check_same
 
@@ -80,3 +84,19 @@ def test_one_process_has_the_same_losses(evaluated):
 def test_lengths_in_the_call():
     text = script("pass", EVALUATED[0]).replace("model(x, lengths)", "model(x, lengths.cpu())")
     assert "criterion.cpu()" not in check_same(text, "module")
+
+
+def test_lengths_are_no_network():
+    facts = Facts(script(SPELLED[0], EVALUATED[0]))
+    assert not any(is_network(facts, n) for n in facts.walk(ast.Name) if n.id == "lengths")
+
+
+def test_a_network_that_is_made_for_each_batch_is_asked_for_no_place_above():
+    own = "lengths = lengths.cpu()\n            own = copy.deepcopy(model).cpu()"
+    text = (
+        script(SPELLED[0], EVALUATED[0]).replace(SPELLED[0], own, 1).replace("out = model(x.to(device)", "out = own(x")
+    )
+    check_same(
+        f"import copy\n{text}".replace("y.to(device)).item()", "y).item()").replace("weight=torch", "weight=torch"),
+        "module",
+    )

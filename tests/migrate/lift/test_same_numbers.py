@@ -82,3 +82,16 @@ def test_a_mean_that_every_hundredth_batch_shows_is_of_the_whole_batch():
 def test_a_mean_that_a_batch_decides_to_show_stays_the_process_own():
     result = check_same(script(BY_BATCH), "module")
     assert "batch_mean" not in result and ast.parse(result)
+
+
+@pytest.mark.parametrize(
+    ("body", "brought"),
+    [
+        ("m = i + 1\nn += loss.item() * m", "n += (loss.item() * m) * self.share"),
+        ("m = i + 1\nn += m", "self.n += m\n"),
+    ],
+)
+def test_a_sum_weighed_by_the_number_of_the_step_is_brought_together(body, brought):
+    text = script(body) + "    print(f'{n:.5f}')\n    n = 0\n"
+    result = check_same(text, "module")
+    assert brought in result and "divide_batches" not in result

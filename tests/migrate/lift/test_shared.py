@@ -71,7 +71,14 @@ STAY = {
     ),
     "read after the loop as well": script("seen", "seen += 1\nreport()") + "print(seen)\nreport()\n",
 }
+BATCHES = """
+def collate(samples):
+    return torch.stack([s[0] + seen for s in samples]), torch.stack([s[1] for s in samples])
+
+loader = DataLoader(TensorDataset(x, x.sum(1)), batch_size=8, collate_fn=collate)
+"""
 KEPT = {
+    "what a collate_fn reads as well": script("seen", "seen += 1\nreport()", function=REPORT + BATCHES),
     "a batch": script("a.shape", "report()"),
     "a sum over batches": script("round(total, 4)", "report()"),
     "what is computed of a batch": script("last > 1", "last = loss.item()\nreport()"),
@@ -117,6 +124,13 @@ def main():
 def test_what_a_function_counts_stays_its_global():
     text = script("seen", "count()\nif seen > 3:\n    report()", function=COUNT)
     assert "self.seen" not in check_same(text, "module")
+
+
+def test_what_an_evaluation_counts_is_each_process_own():
+    evaluated = (
+        "for a, b in loader:\n    with torch.no_grad():\n        seen += 1\n    print(f'{net(a).sum():.4f}')\nreport()"
+    )
+    assert "def validation_step" not in check_same(script("seen", end=evaluated), "module")
 
 
 def test_names_of_a_function_are_no_globals():

@@ -95,3 +95,8 @@ def test_a_sum_weighed_by_the_number_of_the_step_is_brought_together(body, broug
     text = script(body) + "    print(f'{n:.5f}')\n    n = 0\n"
     result = check_same(text, "module")
     assert brought in result and "divide_batches" not in result
+
+
+def test_a_mean_weighed_by_a_count_of_steps_is_a_mean_and_no_guess():
+    text = script("n += 1\nbest += loss.item() * n") + "    print(best)\n    n, best = 0, 0.0\n"
+    assert "(loss.item() * self.n) * self.share" in check_same(text, "module") and not migrate_text(text).attention

@@ -92,11 +92,7 @@ def test_lengths_are_no_network():
 
 
 def test_a_network_that_is_made_for_each_batch_is_asked_for_no_place_above():
-    own = "lengths = lengths.cpu()\n            own = copy.deepcopy(model)\n            own.cpu()"
-    text = (
-        script(SPELLED[0], EVALUATED[0]).replace(SPELLED[0], own, 1).replace("out = model(x.to(device)", "out = own(x")
-    )
-    check_same(
-        f"import copy\n{text}".replace("y.to(device)).item()", "y).item()"),
-        "module",
-    )
+    own = f"{SPELLED[0]}\n            net = copy.deepcopy(model)\n            net.cpu()"
+    text = "import copy\n" + script(SPELLED[0], EVALUATED[0]).replace(SPELLED[0], own, 1)
+    text = text.replace("out = model(x.to(device)", "out = net(x").replace("y.to(device)).item()", "y).item()")
+    assert "on_device(iterator, net)" not in check_same(text, "module")

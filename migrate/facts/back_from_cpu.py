@@ -20,7 +20,7 @@ MODULE_METHODS = {
 # methods of a network that give the network itself
 GIVE_THEMSELVES = {
     "to", "cuda", "cpu", "train", "eval", "float", "double", "half", "bfloat16", "type", "requires_grad_",
-    "share_memory",
+    "share_memory", "apply",
 }  # fmt: skip
 
 

@@ -50,6 +50,7 @@ from .batch_operations import (
     SAME_ORDER,
     SHUFFLES,
     SIZES,
+    SWAPS,
     TIMES,
     TO_HOST,
     TRIANGLES,
@@ -178,9 +179,11 @@ class BatchCall:
                 given = {**self.run.env, **given}  # a function in a function reads what that has
             inside = mixing.flow(f, given, holder, constants(self.call, f, names) | target.keywords)
             networks = mixing.networks
-            if networks is not None and holder is not None and networks.has_series(holder):
-                inside.mixes[:] = filter(networks.is_of_pairs, inside.mixes)
+            if networks is not None and holder is not None:
+                inside.mixes[:] = networks.surely(holder, inside)
             if inside.mixes:
+                if inside.mixes[0] in inside.sure:
+                    self.run.flow.sure.append(self.call)
                 self.run.flow.within[self.call] = inside.within.get(inside.mixes[0], inside.mixes[0])
                 return self._mixes(self.run.joined(inside.returned) if inside.returned else REDUCED)
             found = self.run.joined(inside.returned) if inside.returned else of_batch
@@ -216,8 +219,11 @@ class BatchCall:
             return REDUCED
         if is_separate(made):
             return replace(of_batch, flat=kind in OF_A_SAMPLE)
-        if reads_as_series(self.facts, made, self.args[0] if self.args else of_batch):
+        series = self.args[0] if self.args else of_batch
+        if reads_as_series(self.facts, made, series):
             self._mixes()
+            if series.straight:
+                self.run.flow.sure.append(self.call)
         found = self._by_name(full, of_batch, [made, *others])
         layer = found.loose and full.startswith("torch.nn.")
         return layered(self.facts, made, of_batch, found) if layer else found
@@ -231,7 +237,8 @@ class BatchCall:
         if LOSS.search(last):
             return loss_of(self.run, self.call, made or [], [*self.args, *self.keywords.values()])
         host = of_batch.host and not is_own(self.call.func)
-        return replace(of_batch, holds=False, rank=0, apart=False, own="", loose=True, last=False, host=host)
+        of_batch = replace(of_batch, holds=False, rank=0, apart=False, own="", last=False, straight=False)
+        return replace(of_batch, loose=True, host=host)
 
     # -- torch's own operations --------------------------------------------------------------------------------
 
@@ -302,7 +309,7 @@ class BatchCall:
         if name in PARTS:
             return self._parts(name, of, offset)
         if (moved := moved_by(self.run, self.call, name, of, offset)) is not None:
-            return moved
+            return replace(moved, straight=moved.straight and self._stands(name, offset))
         if LOSS.search(name) and offset:
             if is_separate(self.call):
                 by_place(self.run, self.call, everything)
@@ -311,6 +318,12 @@ class BatchCall:
         for other in others:
             of = self.run.combine(self.call, of, other)
         return of
+
+    def _stands(self, name: str, offset: int) -> bool:
+        """Whether the samples are where they are said to be: `x.view(a, b, -1)` may have them anywhere."""
+        first = next(iter(self.call.args[offset:]), None)
+        counted = first is not None and self.run.value(first).counts
+        return name in (*SWAPS, "permute", "t", "unsqueeze", "squeeze") or (name in ("view", "reshape") and counted)
 
     def _picked(self, name: str, of: Value, offset: int) -> Value:
         """Some of the values; along another dimension than the samples' there are as many samples as before."""

@@ -7,14 +7,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .arguments import is_static
+from .back_from_cpu import itself
 from .batch_choices import as_if
 from .batch_functions import constants, is_loss_class, makers
-from .batch_values import REDUCED, Value
+from .batch_values import REDUCED, Flow, Value
 from .handed_back import handed_back
 from .other_files import OtherFile, There, defined_there
 
 if TYPE_CHECKING:
     from .batch_calls import BatchCall
+    from .mixing import Mixing
     from .script import Facts
 
 
@@ -24,12 +26,27 @@ def followed_there(of: BatchCall) -> Value | None:
     if not run.facts.others:
         return None
     made = makers(run, call.func)
-    there = defined_there(run.facts, made[0].func if made else call.func)
+    first = itself(made[0]) if made else call
+    there = defined_there(run.facts, first.func) if isinstance(first, ast.Call) else None
     if there is None or (there.holder is not None) != bool(made):
         return None
     if there.holder is not None and not is_loss_class(there.facts, there.holder):
-        return None
+        return _through_network(of, there) if run.mixing.networks is not None else None
     return _run_there(of, there)
+
+
+def _through_network(of: BatchCall, there: There) -> Value | None:
+    """What comes of a network of another file that mixes the samples; None of any other: what it gives is its own."""
+    flow, networks = _followed(of, there, there.facts.following), there.facts.following.networks
+    assert there.holder is not None and networks is not None
+    mixes = networks.surely(there.holder, flow)
+    if not mixes:
+        return None
+    of.run.flow.mixes.append(of.call)
+    of.run.flow.there[of.call] = place_of(there, flow.within.get(mixes[0], mixes[0]))
+    if mixes[0] in flow.sure:
+        of.run.flow.sure.append(of.call)
+    return REDUCED
 
 
 def made_by_functions(of: BatchCall) -> Value | None:
@@ -55,15 +72,19 @@ def _object_there(home: Facts, made: ast.Call, file: OtherFile) -> There | None:
     return There(file, home, f, own[0]) if f is not None and is_loss_class(home, own[0]) else None
 
 
-def _run_there(of: BatchCall, there: There) -> Value:
-    run, call = of.run, of.call
-    f = there.f
+def _followed(of: BatchCall, there: There, mixing: Mixing) -> Flow:
+    run, call, f = of.run, of.call, there.f
     names = [a.arg for a in (*f.args.posonlyargs, *f.args.args)]
     names = names[1:] if there.holder is not None and not is_static(f) else names
     given = {**dict(zip(names, of.args, strict=False)), **{k: v for k, v in of.keywords.items() if k}}
     if f.args.vararg is not None:
         given[f.args.vararg.arg] = run.held(of.args[len(names) :])
-    inside = there.facts.mixing.flow(f, given, there.holder, constants(call, f, names))
+    return mixing.flow(f, given, there.holder, constants(call, f, names))
+
+
+def _run_there(of: BatchCall, there: There) -> Value:
+    run, call = of.run, of.call
+    inside = _followed(of, there, there.facts.mixing)
     found = run.joined(inside.returned) if inside.returned else REDUCED
     if inside.mixes:
         run.flow.mixes.append(call)

@@ -34,7 +34,8 @@ ORDER_AT = {
 def reads_as_series(facts: Facts, made: ast.Call, given: Value) -> bool:
     """Whether a layer for series is given the samples as one series: without `batch_first`, or by `z[None]` with it.
 
-    Where the dimensions show: of two, all of them are those of one series.
+    Where the dimensions show: of two, all of them are those of one series. What comes straight from the loop has its
+    samples first, or the batches are of steps, and no part of one is a series.
     """
     kind = (facts.names.resolve(made.func) or "").rpartition(".")[2]
     if kind not in ORDER_AT or given.holds or given.picked or given.kind != "batch":
@@ -56,7 +57,7 @@ def reads_as_series(facts: Facts, made: ast.Call, given: Value) -> bool:
         return False
     if first is not None and first.value:
         return given.dim == 1
-    return given.dim == 0 and (given.apart or given.rank == 3)
+    return given.dim == 0 and (given.apart or given.rank == 3 or given.straight)
 
 
 def normalises_by_batch(call: ast.Call) -> bool:
@@ -69,11 +70,12 @@ def layered(facts: Facts, made: ast.Call, given: Value, found: Value) -> Value:
     """`found`, with what shows of a layer that was given a value."""
     kind = (facts.names.resolve(made.func) or "").rpartition(".")[2]
     if kind == "Embedding":
-        return replace(found, rank=min(given.rank + 1, 3) if given.rank else 2 if given.flat else 0)
+        rank = min(given.rank + 1, 3) if given.rank else 2 if given.flat else 0
+        return replace(found, rank=rank, straight=given.straight)
     if kind in SAME_RANK:
         wide = argument_at(made, "out_features", 1) if kind == "Linear" else None
         width = last_name(wide) if wide is not None else "" if kind == "Linear" else given.width
-        return replace(found, rank=given.rank, width=width, merged=given.merged)
+        return replace(found, rank=given.rank, width=width, merged=given.merged, straight=given.straight)
     if kind == "Flatten":
         return replace(found, rank=2 if not made.args and not made.keywords else 0)
     if kind in RECURRENT:

@@ -7,15 +7,16 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from .back_from_cpu import itself
 from .nodes import walk
 
 if TYPE_CHECKING:
+    from .batch_values import Flow
     from .script import Facts
 
 # what may have the samples in another dimension than the first
 SERIES = re.compile(r"torch\.nn\.((LSTM|GRU|RNN)(Cell)?|Transformer\w*|MultiheadAttention|Embedding(Bag)?)\Z")
 TRANSPOSED = re.compile(r"\.t\(\)|\.T\b")  # of matrices only
-KEEPS = ("to", "cuda", "cpu", "train", "eval", "float", "double", "half", "requires_grad_", "apply")
 
 
 class Networks:
@@ -48,7 +49,13 @@ class Networks:
             )
         return self._series[c]
 
-    def is_of_pairs(self, node: ast.AST) -> bool:
+    def surely(self, c: ast.ClassDef, flow: Flow) -> list[ast.AST]:
+        """What mixes in a class that was followed, wherever it has its samples."""
+        if not self.has_series(c):
+            return flow.mixes
+        return [n for n in flow.mixes if n in flow.sure or self._is_of_pairs(n)]
+
+    def _is_of_pairs(self, node: ast.AST) -> bool:
         """`a @ b.t()`, which is of matrices alone: whatever the rows of these are, all of them meet."""
         return TRANSPOSED.search(self.facts.text.get(node)) is not None
 
@@ -69,8 +76,7 @@ class Networks:
 
     def _class(self, made: ast.expr) -> ast.ClassDef | None:
         """The class of the file that a call makes a module of; its forward is written there."""
-        while isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and made.func.attr in KEEPS:
-            made = made.func.value
+        made = itself(made)
         name = made.func.id if isinstance(made, ast.Call) and isinstance(made.func, ast.Name) else None
         own = [c for c in self.facts.classes.modules if c.name == name] if name is not None else []
         return own[0] if len(own) == 1 and "forward" in self.facts.classes.methods(own[0]) else None

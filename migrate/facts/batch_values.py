@@ -41,6 +41,7 @@ class Value:
     alike: bool = False  # plain: one number a sample, the same for each, as of `torch.ones(len(x))`
     buffer: bool = False  # plain: a buffer of a module, by whatever name
     loose: bool = False  # what a module or an unknown function gave: a tensor, or several
+    straight: bool = False  # its dimensions stand as those of the loop's batch do, the samples' first
     items: tuple[tuple[object, Value], ...] = ()  # of what holds several, where they are written out: by key or place
 
     def is_per_sample(self) -> bool:
@@ -81,6 +82,7 @@ class Flow:
 
     mixes: list[ast.AST] = field(default_factory=list)
     kept: list[ast.AST] = field(default_factory=list)  # of those, what gives a buffer values of the samples
+    sure: list[ast.AST] = field(default_factory=list)  # of those, what does wherever a network has its dimensions
     may_mix: list[ast.AST] = field(default_factory=list)  # where the number of dimensions, which does not show, decides
     returned: list[Value] = field(default_factory=list)
     logged: list[Value] = field(default_factory=list)

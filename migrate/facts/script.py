@@ -217,6 +217,11 @@ class Facts:
         return Mixing(self)
 
     @cached_property
+    def following(self) -> Mixing:
+        """The same, of the networks that it calls, too."""
+        return Mixing(self, networks=True)
+
+    @cached_property
     def _by_type(self) -> dict[type, list[ast.AST]]:
         by_type: defaultdict[type, list[ast.AST]] = defaultdict(list)
         for node in self.scopes.parents:

@@ -7,7 +7,6 @@ import re
 from dataclasses import replace
 
 from ..facts.batch_values import BATCH, Flow, Value
-from ..facts.mixing import Mixing
 from ..facts.nodes import walk
 from ..facts.one_number_items import one_number_places
 from ..facts.script import Facts
@@ -29,9 +28,11 @@ WEIGHTS = ("weight", "weights", "class_weight", "class_weights")  # a number wei
 # what a network has that mixes: without any of it none is followed
 MAY_MIX = (
     ".t()", ".T", "@ ", "matmul", "mm(", "cdist", "pdist", "einsum", "dim=0", "dim=(0", "axis=0", "axis=(0", "(0)",
-    " 0)", ",0)", "perm(", "roll(", "flip(", "sort", "register_buffer",
+    " 0)", ",0)", "perm(", "roll(", "flip(", "sort", "register_buffer", "LSTM", "GRU", "RNN", "Transformer",
+    "MultiheadAttention",
 )  # fmt: skip
 LEFT_OUT = ("ignore_index", "ignore_label")
+STRAIGHT = replace(BATCH, straight=True)
 
 
 def mixes_samples(facts: Facts, train: DataPass) -> CannotLift | None:
@@ -51,8 +52,8 @@ def mixes_samples(facts: Facts, train: DataPass) -> CannotLift | None:
     if weighed is not None:
         says = f"`{facts.short(weighed)}` is made in another file, and is told which targets count in its mean"
         return CannotLift(weighed, says)
-    if facts.classes.modules and any(word in facts.text.text for word in MAY_MIX):
-        flow = flow_of(facts, train, Mixing(facts, networks=True))
+    if _has_networks_that_may(facts):
+        flow = flow_of(facts, train, into_networks=True)
     found = (n for n in flow.mixes if any(up in feeds for up in (n, *facts.scopes.ancestors(n))))
     node = next((n for n in found if not (is_mean_along(facts, n) and is_the_loss(facts, n, train.body))), None)
     if node is None:
@@ -61,6 +62,13 @@ def mixes_samples(facts: Facts, train: DataPass) -> CannotLift | None:
     where = f": {flow.there[node]}" if node in flow.there else ""
     where = f": `{facts.short(inner)}` in {_place(facts, inner)}" if inner is not None else where
     return CannotLift(node, f"`{facts.short(node)}` mixes the samples of a batch{where}")
+
+
+def _has_networks_that_may(facts: Facts) -> bool:
+    """Whether there are networks to follow, here or in other files, with anything in them that mixes."""
+    texts = [facts.text.text] if facts.classes.modules else []
+    texts += [o.text for o in facts.others if "Module" in o.text]
+    return any(word in text for text in texts for word in MAY_MIX)
 
 
 def _is_of_nodes(facts: Facts, train: DataPass) -> bool:
@@ -85,25 +93,25 @@ def _place(facts: Facts, node: ast.AST) -> str:
     return f"{'.'.join(reversed(names))}()"
 
 
-def flow_of(facts: Facts, train: DataPass, mixing: Mixing | None = None) -> Flow:
-    """The step followed from its batch on."""
+def flow_of(facts: Facts, train: DataPass, into_networks: bool = False) -> Flow:
+    """The step followed from its batch on, and into the networks that it calls."""
     given = _batch(facts, train)
-    return (mixing or facts.mixing).flow(train.loop, given, None)  # type: ignore[arg-type]  # only its body is followed
+    return (facts.following if into_networks else facts.mixing).flow(train.loop, given, None)  # type: ignore[arg-type]  # only its body is followed
 
 
 def _batch(facts: Facts, train: DataPass) -> dict[str, Value]:
     """The names that a loop gives its batch, with what a dataset of the project shows of it."""
     target = train.target
     if not isinstance(target, ast.Name):
-        given = {n.id: BATCH for n in walk(target, ast.Name)}
+        given = {n.id: STRAIGHT for n in walk(target, ast.Name)}
         parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else []
         columns = {n.id for i in one_number_places(facts, len(parts)) if isinstance(n := parts[i], ast.Name)}
         return {name: replace(value, apart=name in columns) for name, value in given.items()}
     unpacked = (s for n in train.body for s in walk(n, ast.Assign) if _is_named(s.value, target.id))
     width = next((len(t.elts) for s in unpacked for t in s.targets if isinstance(t, (ast.Tuple, ast.List))), 0)
     places = one_number_places(facts, width)
-    items = tuple((i, replace(BATCH, apart=i in places)) for i in range(width)) if places else ()
-    return {target.id: replace(BATCH, holds=True, items=items)}
+    items = tuple((i, replace(STRAIGHT, apart=i in places)) for i in range(width)) if places else ()
+    return {target.id: replace(STRAIGHT, holds=True, items=items)}
 
 
 def _is_named(e: ast.expr, name: str) -> bool:

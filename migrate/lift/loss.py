@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from functools import cached_property
 
 from ..facts.arguments import argument_at, default_of, given_to
 from ..facts.batch_values import BATCH, Flow
@@ -17,6 +16,7 @@ from ..facts.script import Facts
 from ..facts.weighed import asked, weighs
 from .counted import Counted, last_name
 from .criteria import Body, Called, Criteria, is_loss_of_torch
+from .loss_parts import Key, Parts, element, key_of, same_places, sets
 from .mixes import flow_of
 from .recipe import CannotLift, Recipe
 
@@ -57,7 +57,7 @@ def reduction_of(facts: Facts, node: ast.expr) -> str | None:
         return None
 
 
-class Reduction(Counted):
+class Reduction(Parts):
     """What an expression is over the samples of the batch."""
 
     given: dict[str, tuple[Counted, ast.expr]]
@@ -119,10 +119,14 @@ class Reduction(Counted):
     def _of_name(self, node: ast.Name) -> str | None:
         found: str | None = None
         seen = False
-        for n, s, value in self.stored.get(node.id, ()):
+        for n, s, value, key in self.gives(node.id):
             if value is node or n.lineno > node.lineno or any(x is node for x in walk(n)):
                 continue
             seen = True
+            if key is not None:
+                made = self.part(value, key)
+                found = self._either(n, [found, made]) if n is not s and made is not None else made or found
+                continue
             if isinstance(n, ast.AugAssign):
                 made = self._apply(n, n.op, found, self.kind(value), None, value)
                 found = self._repeated(n, made, self.loops(n, s))
@@ -137,33 +141,58 @@ class Reduction(Counted):
             return giver.kind(e)
         return found or self._appended(node.id)
 
-    def _appended(self, name: str) -> str | None:
-        """`losses.append(loss)`, `losses["a"] = loss`: what a list or a dictionary holds."""
-        held = self._held.get(name)
+    def part(self, e: ast.expr, key: Key) -> str | None:
+        """`kind` of a part of what is several values together, such as what a function gives back."""
+        one, cut = element(e, key), same_places(e)
+        if one is not None:
+            return self.kind(one)
+        if cut is not None:
+            return self.part(cut, key)
+        if isinstance(e, ast.IfExp):
+            return self._either(e, [self.part(e.body, key), self.part(e.orelse, key)])
+        if isinstance(e, ast.Name) and self.deep < 12:
+            return self._part_of_name(e, key)
+        called = self._followed(e) if isinstance(e, ast.Call) else []
+        return self._either(e, [self._when_called(what, e, key) for what in called]) if called else self.kind(e)  # type: ignore[arg-type]
+
+    def _part_of_name(self, name: ast.Name, key: Key) -> str | None:
+        given = [g for g in self.gives(name.id) if g[0].lineno <= name.lineno and g[2] is not name]
+        if not given and name.id in self.given:
+            giver, e = self.given[name.id]
+            assert isinstance(giver, Reduction)
+            return giver.part(e, key)
+        if any(isinstance(n, ast.AugAssign) or k is not None or _names(value, name.id) for n, _, value, k in given):
+            return self._of_name(name)
+        before, self.deep = self.deep, self.deep + 1
+        try:
+            found = self._either(name, [self.part(value, key) for _, _, value, _ in given])
+        finally:
+            self.deep = before
+        return found or self._appended(name.id, key)
+
+    def _followed(self, call: ast.Call) -> list[Called]:
+        """The functions that a call runs, of this file or of another."""
+        full = self.facts.names.resolve(call.func)
+        if full is None:
+            return self.criteria.called(call.func)
+        return self.criteria.elsewhere(call.func)[:1] if not full.startswith("torch.") else []
+
+    def _appended(self, name: str, key: Key | None = None) -> str | None:
+        """`losses.append(loss)`, `losses["a"] = loss`: what a list or a dictionary holds; what it has at `key`."""
+        held = self.held.get(name)
         if held is None:
             return None
+        held = [h for h in held if key is not None and sets(h[0]) == key] or held
         kinds = [self._repeated(n, self.kind(value), self.loops(n, s)) for n, s, value in held]
         return self._either(held[-1][0], kinds)
 
-    @cached_property
-    def _held(self) -> dict[str, list[tuple[ast.AST, ast.stmt, ast.expr]]]:
-        """By name: what puts values into lists and dictionaries, the statements of the body, and the values."""
-        found: dict[str, list[tuple[ast.AST, ast.stmt, ast.expr]]] = {}
-        for n, s in self.nodes():
-            if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr == "append" and n.args:
-                holder, value = n.func.value, n.args[0]
-            elif isinstance(n, ast.Assign) and len(n.targets) == 1 and isinstance(n.targets[0], ast.Subscript):
-                holder, value = n.targets[0].value, n.value
-            else:
-                continue
-            if isinstance(holder, ast.Name):
-                found.setdefault(holder.id, []).append((n, s, value))
-        return found
-
     def _of_element(self, e: ast.Subscript) -> str | None:
+        key = key_of(e.slice)
+        if isinstance(e.value, ast.Call):
+            return self.part(e.value, key) if key is not None and self._followed(e.value) else None
         if not isinstance(e.value, ast.Name) or self.value(e.value).kind == "plain":
             return None
-        return self._of_name(e.value)
+        return self._of_name(e.value) if key is None else self.part(e.value, key)
 
     def _repeated(self, node: ast.AST, kind: str | None, through: list[ast.expr]) -> str | None:
         """What is added up in loops: over the samples themselves, the sum of their values is one over the batch."""
@@ -338,10 +367,11 @@ class Reduction(Counted):
         kinds = [k for a in given_to(call) if (k := self.kind(a)) is not None]
         return kinds[0] if len(kinds) == 1 else None
 
-    def _when_called(self, what: Called, call: ast.Call) -> str | None:
+    def _when_called(self, what: Called, call: ast.Call, key: Key | None = None) -> str | None:
+        """`key`: which part of what it gives back is asked for."""
         f = what.function
         if what.there is not None:
-            return self._when_called_there(what, what.there, call)
+            return self._when_called_there(what, what.there, call, key)
         if f is None:
             return self._made_by([what.made, call] if what.made is not None else [call], call)
         if self.deep > 8:
@@ -349,13 +379,16 @@ class Reduction(Counted):
         given, known = _arguments(f, what.bound, call)
         criteria = self.criteria.within(what, known)
         if isinstance(f, ast.Lambda):
-            return self._within([], Flow, given, criteria).kind(f.body)
+            return self._within([], Flow, given, criteria)._returned(f.body, key)
         values = {n: self.value(e) if self.body else BATCH for n, e in given.items()}
         holder = self.facts.classes.holder(f)
         inner = self._within(f.body, lambda: self.facts.mixing.flow(f, values, holder), given, criteria)
-        return self._either(call, [inner.kind(e) for e in criteria.returned(f)])
+        return self._either(call, [inner._returned(e, key) for e in criteria.returned(f)])
 
-    def _when_called_there(self, what: Called, there: Facts, call: ast.Call) -> str | None:
+    def _returned(self, e: ast.expr, key: Key | None) -> str | None:
+        return self.kind(e) if key is None else self.part(e, key)
+
+    def _when_called_there(self, what: Called, there: Facts, call: ast.Call, key: Key | None) -> str | None:
         """The same of another file's, told where the step calls it."""
         inner, f = Reduction(there, [], Flow), what.function
         inner.deep = self.deep + 1
@@ -368,11 +401,11 @@ class Reduction(Counted):
             inner.criteria = inner.criteria.within(what, known)
             inner.given = {n: (self, e) for n, e in given.items()}
             if isinstance(f, ast.Lambda):
-                return inner.kind(f.body)
+                return inner._returned(f.body, key)
             values = {n: self.value(e) if self.body else BATCH for n, e in given.items()}
             holder = there.classes.holder(f)
             inner.body, inner.follow = f.body, lambda: there.mixing.flow(f, values, holder)
-            return inner._either(call, [inner.kind(e) for e in inner.criteria.returned(f)])
+            return inner._either(call, [inner._returned(e, key) for e in inner.criteria.returned(f)])
         except CannotLift as why:
             raise CannotLift(call, f"`{self.facts.short(call)}`: in {what.file}.py {why.reason}") from None
 
@@ -392,6 +425,10 @@ def _arguments(f: Body, bound: bool, call: ast.Call) -> tuple[dict[str, ast.expr
     given = dict(zip(names, call.args, strict=False)) | {k.arg: k.value for k in call.keywords if k.arg}
     defaults = {} if isinstance(f, ast.Lambda) else {n: d for n in names if (d := default_of(f, n)) is not None}
     return given, {n: e for n, e in (defaults | given).items() if isinstance(e, ast.Constant)}
+
+
+def _names(e: ast.expr, name: str) -> bool:
+    return any(n.id == name for n in walk(e, ast.Name))
 
 
 def _is_self(e: ast.expr) -> bool:

@@ -35,7 +35,7 @@ def _passes(facts: Facts) -> Iterator[ast.FunctionDef]:
     for loop in facts.walk(ast.For) if calls else ():
         called = {name for name, c in calls if loop in facts.scopes.ancestors(c)}
         functions = [f for f in facts.tree.body if isinstance(f, ast.FunctionDef) and f.name in called]
-        if any(is_call_of(n, "backward") for f in functions for n in walk(f)):
+        if functions and any(is_call_of(n, "backward") for where in (loop, *functions) for n in walk(where)):
             yield from (f for f in functions if walk(f, ast.For))
 
 

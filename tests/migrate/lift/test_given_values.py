@@ -61,3 +61,66 @@ def test_a_function_that_is_handed_on_keeps_its_parameters():
 def test_the_epoch_has_a_name_of_its_own_in_a_pass_that_means_something_else_by_it(epoch):
     result = check_same(text_of("pass", f"train({epoch}, train_loader)", epoch), "module")
     assert ("epoch = self.current_epoch" in result) is (epoch != "e")
+
+
+EVALUATION = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def evaluate(net, loader, device=None, scale=0):
+    net.eval()
+    CHANGE
+    right = count = 0
+    with torch.no_grad():
+        for x, y in loader:
+            x, y = x.to(device), y.to(device)
+            right += (net(x).argmax(1) == y).sum().item()
+            count += y.numel()
+    return right / count * scale
+
+
+def train(net, loader, epochs, device):
+    net.to(device)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(epochs):
+        net.train()
+        for x, y in loader:
+            x, y = x.to(device), y.to(device)
+            optimizer.zero_grad()
+            loss = nn.functional.cross_entropy(net(x), y)
+            loss.backward()
+            optimizer.step()
+        print(epoch, CALL)
+
+
+torch.manual_seed(0)
+loader = DataLoader(TensorDataset(torch.randn(30, 4), torch.randint(0, 2, (30,))), 8)
+train(nn.Linear(4, 2), loader, 3, torch.device("cpu"))
+"""
+WHERE = "device = next(iter(net.parameters())).device"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        f"if not device:\n        {WHERE}",
+        f"if isinstance(net, nn.Module):\n        if device is None:\n            {WHERE}",
+        "scale = scale or torch.rand(1).item()",
+        "if scale < 2:\n        scale += 1",
+        "scale += 1",
+    ],
+)
+@pytest.mark.parametrize(
+    "call", ["evaluate(net, loader)", "evaluate(net, loader, device)", "evaluate(net, loader, scale=epoch)"]
+)
+def test_a_parameter_of_an_evaluation_beside_the_loop_begins_anew(change, call):
+    """The step stands in the function that goes through the epochs, and calls nothing that trains."""
+    check_same(EVALUATION.replace("CHANGE", change).replace("CALL", call), "module")
+
+
+@pytest.mark.parametrize("change", ["pass", f"{WHERE}", "scale = 2"])
+def test_one_that_it_leaves_or_writes_first_keeps_its_name(change):
+    text = EVALUATION.replace("CHANGE", change).replace("CALL", "evaluate(net, loader)")
+    assert "_given" not in check_same(text, "module")

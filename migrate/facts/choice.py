@@ -8,7 +8,8 @@ from __future__ import annotations
 import ast
 import builtins
 
-from .devices import AVAILABILITY, DEVICE_MAKERS
+from .device_chains import device_chains, device_given, given_above, is_further, kind_of
+from .devices import AVAILABILITY
 from .nodes import is_main_guard, walk
 from .operands import joined, negated
 from .scopes import Scope
@@ -24,13 +25,18 @@ def accelerator(facts: Facts) -> str | None:
     """The source of the Trainer's `accelerator=` argument; None for "auto"."""
     tests: list[tuple[ast.expr, bool]] = []
     for node in facts.walk(ast.IfExp):
-        on, off = _kind(facts, node.body), _kind(facts, node.orelse)
-        if on and off and (on == "cpu") != (off == "cpu"):
+        on, off = _kind_there(facts, node.body), _kind_there(facts, node.orelse)
+        if on and off and (on == "cpu") != (off == "cpu") and not is_further(facts, node):
             tests.append((node.test, off == "cpu"))
     for branch in facts.walk(ast.If):
-        on, off = _assigned_device(facts, branch.body), _assigned_device(facts, branch.orelse or _before(facts, branch))
-        if on and off and (on == "cpu") != (off == "cpu"):
+        on, off = device_given(facts, branch.body), device_given(facts, branch.orelse or given_above(facts, branch))
+        if on and off and (on == "cpu") != (off == "cpu") and not is_further(facts, branch):
             tests.append((branch.test, off == "cpu"))
+    for chain in device_chains(facts):
+        cuda = _fold(facts, chain.cuda, 0)
+        left = _by_machine(cuda, _fold(facts, chain.mps, 0), chain.asks) if chain.mps is not None else cuda
+        if isinstance(left, str):
+            return _by_condition(left, True)
     tests = [(test, means) for test, means in [*tests, *_moves(facts)] if not _asks_tensor(test)]
     for test, means_accelerator in tests:
         left = _fold(facts, test, 0)
@@ -60,6 +66,24 @@ def _by_condition(left: str, means_accelerator: bool) -> str:
     if left.startswith("not ") and " and " not in left and " or " not in left:
         left, means_accelerator = left[4:], not means_accelerator
     return f'"auto" if {left} else "cpu"' if means_accelerator else f'"cpu" if {left} else "auto"'
+
+
+def _kind_there(facts: Facts, node: ast.expr) -> str | None:
+    """The kind of a device, and of one that the machine alone chooses, where it has what is asked for."""
+    while isinstance(node, ast.IfExp) and isinstance(there := _fold(facts, node.test, 0), bool):
+        node = node.body if there else node.orelse
+    return kind_of(facts, node)
+
+
+def _by_machine(cuda: Truth, mps: Truth, asks: str | None) -> Truth:
+    """What is left of two conditions where each machine has one of the devices: `asks` says whether it is a Mac."""
+    if cuda == mps or asks is None:
+        return cuda
+    if mps is True:
+        return f"{asks} or {cuda}"
+    if cuda is True:
+        return f"{mps} or not {asks}"
+    return f"({mps} if {asks} else {cuda})"
 
 
 def _asks_tensor(test: ast.expr) -> bool:
@@ -197,43 +221,11 @@ def _names_card(facts: Facts, call: ast.Call) -> bool:
     if isinstance(where, ast.IfExp):
         test = _fold(facts, where.test, 0)
         where = None if isinstance(test, str) else where.body if test else where.orelse
-    return isinstance(where, ast.expr) and _kind(facts, where) != "cpu"
+    return isinstance(where, ast.expr) and kind_of(facts, where) != "cpu"
 
 
 def _runs_script(f: ast.AST) -> bool:
     return isinstance(f, ast.FunctionDef) and f.name.startswith(("main", "train", "run"))
-
-
-def _kind(facts: Facts, node: ast.expr) -> str | None:
-    """ "cpu" or "accelerator" for a device whose kind shows, else None."""
-    if isinstance(node, ast.Call) and facts.names.resolve(node.func) in DEVICE_MAKERS:
-        if facts.names.resolve(node.func) != "torch.device":
-            return "accelerator"
-        return _kind(facts, node.args[0]) if node.args else None
-    if isinstance(node, ast.Constant) and isinstance(node.value, str) and facts.devices.is_device(node):
-        return "cpu" if node.value.startswith("cpu") else "accelerator"
-    if isinstance(node, (ast.JoinedStr, ast.Call, ast.BinOp)) and facts.devices.is_device(node):
-        return "accelerator"  # f"cuda:{n}", "cuda:{}".format(n)
-    return None
-
-
-def _assigned_device(facts: Facts, block: list[ast.stmt]) -> str | None:
-    for s in block:
-        if isinstance(s, ast.Assign):
-            kind = _kind(facts, s.value)
-            if kind:
-                return kind
-    return None
-
-
-def _before(facts: Facts, branch: ast.If) -> list[ast.stmt]:
-    """`device = "cpu"` right above `if args.cuda: device = "cuda"`."""
-    holder = facts.scopes.parents.get(branch)
-    block: list[ast.stmt] = getattr(holder, "body", [])
-    above = block[block.index(branch) - 1] if branch in block[1:] else None
-    targets = [t for s in branch.body if isinstance(s, ast.Assign) for t in map(ast.unparse, s.targets)]
-    same = isinstance(above, ast.Assign) and [ast.unparse(t) for t in above.targets] == targets
-    return [above] if same and above is not None else []
 
 
 def _fold(facts: Facts, node: ast.expr, depth: int, named: bool = False) -> Truth:

@@ -164,3 +164,42 @@ def test_the_option_that_the_trainer_reads_stays():
     result = migrate_text(text).text
     assert "parser.add_argument('--device', default='cpu')" in result
     assert "accelerator=torch.device(args.device if torch.cuda.is_available() else 'cpu').type" in result
+
+
+MPS = "torch.backends.mps.is_available()"
+ON_CUDA = "torch.cuda.is_available() and not args.no_cuda"
+ON_MPS = f"not args.no_mps and {MPS}"
+EITHER = f'"auto" if (not args.no_mps if {MPS} else not args.no_cuda) else "cpu"'
+
+
+@pytest.mark.parametrize(
+    ("source", "chosen"),
+    [
+        (f"device = 'cuda' if {ON_CUDA} else 'mps' if {ON_MPS} else 'cpu'", EITHER),
+        (f"device = torch.device('cuda' if {ON_CUDA} else 'mps' if {ON_MPS} else 'cpu')", EITHER),
+        (
+            f"d = torch.device('mps') if {ON_MPS} else torch.device('cuda:0') if {ON_CUDA} else torch.device('cpu')",
+            EITHER,
+        ),
+        (f"if {ON_CUDA}:\n    d = 'cuda'\nelif {ON_MPS}:\n    d = 'mps'\nelse:\n    d = 'cpu'", EITHER),
+        (f"d = 'cpu'\nif {ON_CUDA}:\n    d = 'cuda'\nelif {ON_MPS}:\n    d = 'mps'", EITHER),
+        (f"a, b = 1, 2\non = {ON_CUDA}\nmac = {ON_MPS}\nd = 'cuda' if on else 'mps' if mac else 'cpu'", EITHER),
+        (f"d = 'cuda' if {ON_CUDA} else 'mps' if {MPS} else 'cpu'", f'"auto" if {MPS} or not args.no_cuda else "cpu"'),
+        (
+            f"d = 'cuda' if torch.cuda.is_available() else 'mps' if {ON_MPS} else 'cpu'",
+            f'"auto" if not args.no_mps or not {MPS} else "cpu"',
+        ),
+        (f"d = 'cuda' if torch.cuda.is_available() else 'mps' if {MPS} else 'cpu'", AUTO),
+        (
+            f"d = 'cuda' if {ON_CUDA} else 'mps' if {MPS} and not args.no_cuda else 'cpu'",
+            '"cpu" if args.no_cuda else "auto"',
+        ),
+        ("d = 'cuda' if args.cuda else 'mps' if args.mps else 'cpu'", '"auto" if args.cuda else "cpu"'),
+        (f"d = 'cuda' if {ON_CUDA} else 'xpu' if args.xpu else 'cpu'", '"cpu" if args.no_cuda else "auto"'),
+        (f"d = 'cpu' if args.no_cuda else 'mps' if {MPS} else 'cpu'", '"cpu" if args.no_cuda else "auto"'),
+        ("d = 'cpu' if args.no_cuda else 'mps' if args.mps else 'cpu'", AUTO),
+        (f"x = 'a' if {ON_CUDA} else 'mps' if {ON_MPS} else 'b'", AUTO),
+    ],
+)
+def test_each_machine_has_one_of_cuda_and_mps(source, chosen):
+    assert accelerator(Facts("import torch\n" + source + "\n")) == chosen

@@ -12,6 +12,7 @@ from ..codemods.unread_attributes import calls_of_class
 from ..facts.arguments import argument, default_of
 from ..facts.handed_back import handed_back
 from ..facts.other_files import OtherFile, found_there
+from ..facts.scopes import Scope
 from ..facts.script import Facts
 from .nodes import local_function
 
@@ -131,10 +132,24 @@ class Criteria:
         scope = self.facts.scopes.scope_of(name).lookup(name.id)
         if scope is None:
             return []
-        values = self.facts.devices.assigned(name.id, scope) or []
+        values = self.facts.devices.assigned(name.id, scope) or self._in_pairs(name.id, scope)
         if name.id in scope.params:
             given = self.facts.devices.given(scope, name.id) or self._given_to_class(scope.node, name.id)
             values = [*values, *given]
+        return values
+
+    def _in_pairs(self, name: str, scope: Scope) -> list[ast.expr]:
+        """`net, criterion = Net(), nn.MSELoss()`: what stands in the name's place; empty where that does not show."""
+        values: list[ast.expr] = []
+        for store in scope.stores.get(name, ()):
+            up = self.facts.scopes.parents.get(store)
+            s = self.facts.scopes.parents.get(up) if isinstance(up, ast.Tuple) else up
+            if isinstance(s, ast.Assign) and isinstance(up, ast.Tuple) and isinstance(s.value, ast.Tuple):
+                values += self.facts.devices.elements(up, store, s.value) or ()
+            elif isinstance(s, ast.Assign) and s is up:
+                values.append(s.value)
+            else:
+                return []
         return values
 
     def _given_to_class(self, f: ast.AST, name: str) -> list[ast.expr]:

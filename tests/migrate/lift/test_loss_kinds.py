@@ -389,3 +389,51 @@ def test_each_call_is_asked_once_however_often_its_name_is_bound_again(monkeypat
     f = facts.tree.body[0]
     assert Reduction(facts, f.body, Flow).kind(f.body[-1].value) is None
     assert len(asked) == 16
+
+
+PAIR = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(0)
+loader = DataLoader(TensorDataset(torch.randn(27, 4), torch.randn(27, 1)), batch_size=8)
+MADE
+optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
+for epoch in range(2):
+    total = first = 0.0
+    for x, y in loader:
+        optimizer.zero_grad()
+        out = model(x)
+        a = squares(out, y)
+        loss = a + errors(out, y)
+        loss.backward()
+        optimizer.step()
+        total += loss.item()
+        first += a.item()
+    print(epoch, total, first)
+"""
+PAIRS = [
+    "model = nn.Linear(4, 1)\nsquares, errors = nn.MSELoss(KIND), nn.L1Loss(KIND)",
+    "model, squares, errors = nn.Linear(4, 1), nn.MSELoss(KIND), nn.L1Loss(KIND)",
+    "model = nn.Linear(4, 1)\nsquares, errors = nn.MSELoss(KIND), nn.L1Loss(KIND)\nif 2:\n    errors = nn.L1Loss(KIND)",
+]
+
+
+@pytest.mark.parametrize("made", PAIRS)
+@pytest.mark.parametrize("kind", ["sum", "mean"])
+def test_criteria_that_are_made_side_by_side(kind, made):
+    text = "epochs = 2\n" + PAIR.replace("MADE", made).replace("KIND", f"reduction={kind!r}")
+    assert ('loss_reduction = "sum"' in check_same(text, "module")) is (kind == "sum")
+    assert not any("is brought together as" in n.message for n in migrate_text(text).attention)
+
+
+def test_one_of_two_that_is_not_what_the_other_is():
+    made = PAIRS[0].replace("KIND", "reduction='sum'", 1).replace("KIND", "")
+    told = [n.message for n in migrate_text(PAIR.replace("MADE", made)).attention]
+    assert any("adds a sum over the batch to a mean" in m for m in told)
+
+
+def test_what_unpacks_what_does_not_show_is_not_known():
+    made = "model = nn.Linear(4, 1)\nsquares, errors = [c() for c in (nn.MSELoss, nn.L1Loss)]"
+    assert "loss_reduction" not in check_same(PAIR.replace("MADE", made), "module")

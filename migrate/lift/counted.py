@@ -27,6 +27,7 @@ KEPT = {
 # how many of the samples these find goes by their values
 FINDS = {"nonzero", "unique", "argwhere", "masked_select", "unique_consecutive", "where"}
 PARTS_OF_SHAPES = ("shape", "size", "dim", "ndim", "dtype", "device")
+OF_DICTIONARIES = ("values", "items", "keys")
 THROUGH = ("range", "enumerate", "zip", "list")
 OF_WEIGHTS = ("parameters", "named_parameters", "weight", "bias")
 
@@ -211,6 +212,8 @@ class Counted:
     def goes_through_samples(self, e: ast.expr) -> bool:
         if isinstance(e, ast.Call) and isinstance(e.func, ast.Name) and e.func.id in THROUGH:
             return any(self.counts(a) or self.goes_through_samples(a) for a in e.args)
+        if isinstance(e, ast.Call) and isinstance(e.func, ast.Attribute) and e.func.attr in OF_DICTIONARIES:
+            return False
         value = self.value(e)
         return value.kind == "batch" and not value.holds
 

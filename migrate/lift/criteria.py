@@ -11,15 +11,18 @@ from typing import Any
 from ..codemods.unread_attributes import calls_of_class
 from ..facts.arguments import argument, default_of
 from ..facts.handed_back import handed_back
+from ..facts.nodes import walk
 from ..facts.other_files import OtherFile, found_there
 from ..facts.scopes import Scope
 from ..facts.script import Facts
+from .loss_parts import of_each
 from .nodes import local_function
 
 MOVED = ("to", "cuda", "cpu", "float", "double", "half")
 LOSS = re.compile(r"torch\.nn\.(.*\.)?\w+Loss(2d)?")
 FUNCTIONS = "torch.nn.functional."
 OF_TORCH = re.compile(r"torch\.nn\.functional\.(\w+_loss|\w*cross_entropy\w*|kl_div)")
+HOLDERS = ("torch.nn.ModuleDict", "torch.nn.ModuleList", "collections.OrderedDict", "dict", "list", "tuple")
 UNKNOWN = object()
 Body = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
@@ -98,8 +101,9 @@ class Criteria:
             return [Called(made=value)]
         if isinstance(value.func, ast.Attribute) and value.func.attr in MOVED:
             return self._made(value.func.value, depth + 1)
-        own = [c for c in self.facts.classes.modules if isinstance(value.func, ast.Name) and c.name == value.func.id]
-        forward = self.facts.classes.methods(own[0]).get("forward") if len(own) == 1 else None
+        own = [c for c in self.facts.walk(ast.ClassDef) if isinstance(value.func, ast.Name) and c.name == value.func.id]
+        runs = "forward" if own and own[0] in self.facts.classes.modules else "__call__"
+        forward = self.facts.classes.methods(own[0]).get(runs) if len(own) == 1 else None
         if forward is not None:
             return [Called(function=forward, bound=True, maker=value)]
         return self._by_functions(value, depth) or self.elsewhere(value)
@@ -129,6 +133,11 @@ class Criteria:
         return [Called(function=f, bound=True, maker=e, there=there, file=file.stem)]
 
     def _values(self, name: ast.Name) -> list[ast.expr]:
+        for up in self.facts.scopes.ancestors(name) if name in self.facts.scopes.hidden else ():
+            for g in getattr(up, "generators", ()):
+                if any(n.id == name.id for n in walk(g.target, ast.Name)):
+                    held = of_each(g.target, name.id, g.iter)
+                    return self._all_held(held) if held is not None else []
         scope = self.facts.scopes.scope_of(name).lookup(name.id)
         if scope is None:
             return []
@@ -144,6 +153,9 @@ class Criteria:
         for store in scope.stores.get(name, ()):
             up = self.facts.scopes.parents.get(store)
             s = self.facts.scopes.parents.get(up) if isinstance(up, ast.Tuple) else up
+            if isinstance(s, (ast.For, ast.comprehension)) and (held := of_each(s.target, name, s.iter)) is not None:
+                values += self._all_held(held)
+                continue
             if isinstance(s, ast.Assign) and isinstance(up, ast.Tuple) and isinstance(s.value, ast.Tuple):
                 values += self.facts.devices.elements(up, store, s.value) or ()
             elif isinstance(s, ast.Assign) and s is up:
@@ -176,14 +188,25 @@ class Criteria:
             elif isinstance(pairs, ast.Assign) and isinstance(pairs.value, ast.Tuple):
                 yield from pairs.value.elts[up.elts.index(n) :][:1]  # type: ignore[union-attr]
 
+    def _holders(self, e: ast.expr) -> Iterator[ast.expr]:
+        """What is written out of a dictionary or a list, in `nn.ModuleDict({...})` too."""
+        named = self._values(e) if isinstance(e, ast.Name) else self._stored(e) if isinstance(e, ast.Attribute) else [e]
+        for h in named:
+            full = self.facts.names.resolve(h.func) if isinstance(h, ast.Call) else None
+            holds = full in HOLDERS or (isinstance(h, ast.Call) and full is None and ast.unparse(h.func) in HOLDERS)
+            yield h.args[0] if isinstance(h, ast.Call) and holds and len(h.args) == 1 else h
+
+    def _all_held(self, e: ast.expr) -> list[ast.expr]:
+        return [
+            v
+            for h in self._holders(e)
+            for v in (h.values if isinstance(h, ast.Dict) else h.elts if isinstance(h, (ast.List, ast.Tuple)) else ())
+        ]
+
     def _held(self, e: ast.Subscript) -> list[ast.expr]:
         """`losses["a"]` of a dictionary or a list that is written out."""
-        if isinstance(e.value, ast.Name):
-            holders = self._values(e.value)
-        else:
-            holders = list(self._stored(e.value)) if isinstance(e.value, ast.Attribute) else [e.value]
         found: list[ast.expr] = []
-        for h in holders:
+        for h in self._holders(e.value):
             if isinstance(h, ast.Dict):
                 pairs = zip(h.keys, h.values, strict=True)
                 named = [v for k, v in pairs if k is not None and ast.unparse(k) == ast.unparse(e.slice)]

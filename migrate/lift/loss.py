@@ -16,7 +16,8 @@ from ..facts.script import Facts
 from ..facts.weighed import asked, weighs
 from .counted import Counted, last_name
 from .criteria import Body, Called, Criteria, is_loss_of_torch
-from .loss_parts import Key, Parts, element, key_of, same_places, sets
+from .held_losses import Parts
+from .loss_parts import Key
 from .mixes import flow_of
 from .recipe import CannotLift, Recipe
 
@@ -43,7 +44,9 @@ def loss_reduction(facts: Facts, recipe: Recipe) -> str:
     """ "mean" or "sum"; CannotLift where a loss is neither, or adds a sum to a mean."""
     losses = recipe.optimization.differentiated
     step = Reduction(facts, recipe.train.body, lambda: flow_of(facts, recipe.train))
-    kinds = {step.kind(loss) or "mean" for loss in losses}
+    shown = {loss: step.kind(loss) for loss in losses}
+    recipe.unshown = next((loss for loss, kind in shown.items() if kind is None), None)
+    kinds = {kind or "mean" for kind in shown.values()}
     if len(kinds) > 1:
         raise CannotLift(losses[1], "some losses are sums over the batch, others means")
     return kinds.pop()
@@ -83,7 +86,7 @@ class Reduction(Parts):
 
     def _kind(self, e: ast.expr) -> str | None:
         if isinstance(e, ast.Name):
-            return self._of_name(e)
+            return self.of_name(e)
         if self._squares_norm(e):
             return "sum"
         if isinstance(e, ast.BinOp):
@@ -93,16 +96,18 @@ class Reduction(Parts):
         if isinstance(e, ast.NamedExpr):
             return self.kind(e.value)
         if isinstance(e, ast.IfExp):
-            return self._either(e, [self.kind(e.body), self.kind(e.orelse)])
+            return self.either(e, [self.kind(e.body), self.kind(e.orelse)])
         if isinstance(e, ast.Subscript):
-            return self._of_element(e)
+            return self.of_element(e)
+        if isinstance(e, ast.Attribute):
+            return self.of_attribute(e)
         if isinstance(e, (ast.List, ast.Tuple, ast.Dict)):
-            return self._either(e, [self.kind(x) for x in (e.values if isinstance(e, ast.Dict) else e.elts)])
+            return self.either(e, [self.kind(x) for x in (e.values if isinstance(e, ast.Dict) else e.elts)])
         if isinstance(e, (ast.GeneratorExp, ast.ListComp)):
-            return self._repeated(e, self.kind(e.elt), [g.iter for g in e.generators])
+            return self.repeated(e, self.kind(e.elt), [g.iter for g in e.generators])
         return self._of_call(e) if isinstance(e, ast.Call) else None
 
-    def _either(self, node: ast.AST, kinds: list[str | None]) -> str | None:
+    def either(self, node: ast.AST, kinds: list[str | None]) -> str | None:
         found = {k for k in kinds if k is not None}
         if len(found) > 1:
             raise CannotLift(node, f"`{self.facts.short(node)}` is a mean over the batch here, a sum there")
@@ -116,7 +121,7 @@ class Reduction(Parts):
 
     # -- names -----------------------------------------------------------------------------------------------
 
-    def _of_name(self, node: ast.Name) -> str | None:
+    def of_name(self, node: ast.Name) -> str | None:
         found: str | None = None
         seen = False
         for n, s, value, key in self.gives(node.id):
@@ -125,76 +130,23 @@ class Reduction(Parts):
             seen = True
             if key is not None:
                 made = self.part(value, key)
-                found = self._either(n, [found, made]) if n is not s and made is not None else made or found
+                found = self.either(n, [found, made]) if n is not s and made is not None else made or found
                 continue
             if isinstance(n, ast.AugAssign):
                 made = self._apply(n, n.op, found, self.kind(value), None, value)
-                found = self._repeated(n, made, self.loops(n, s))
+                found = self.repeated(n, made, self.loops(n, s))
             elif any(x.id == node.id for x in walk(value, ast.Name)):
-                found = self._repeated(n, self.kind(value), self.loops(n, s)) or found
+                found = self.repeated(n, self.kind(value), self.loops(n, s)) or found
             else:
                 made = self.kind(value)
-                found = self._either(n, [found, made]) if n is not s and made is not None else made or found
+                found = self.either(n, [found, made]) if n is not s and made is not None else made or found
         if not seen and node.id in self.given:
             giver, e = self.given[node.id]
             assert isinstance(giver, Reduction)
             return giver.kind(e)
-        return found or self._appended(node.id)
+        return found or self.appended(node.id) or self.of_each(node)
 
-    def part(self, e: ast.expr, key: Key) -> str | None:
-        """`kind` of a part of what is several values together, such as what a function gives back."""
-        one, cut = element(e, key), same_places(e)
-        if one is not None:
-            return self.kind(one)
-        if cut is not None:
-            return self.part(cut, key)
-        if isinstance(e, ast.IfExp):
-            return self._either(e, [self.part(e.body, key), self.part(e.orelse, key)])
-        if isinstance(e, ast.Name) and self.deep < 12:
-            return self._part_of_name(e, key)
-        called = self._followed(e) if isinstance(e, ast.Call) else []
-        return self._either(e, [self._when_called(what, e, key) for what in called]) if called else self.kind(e)  # type: ignore[arg-type]
-
-    def _part_of_name(self, name: ast.Name, key: Key) -> str | None:
-        given = [g for g in self.gives(name.id) if g[0].lineno <= name.lineno and g[2] is not name]
-        if not given and name.id in self.given:
-            giver, e = self.given[name.id]
-            assert isinstance(giver, Reduction)
-            return giver.part(e, key)
-        if any(isinstance(n, ast.AugAssign) or k is not None or _names(value, name.id) for n, _, value, k in given):
-            return self._of_name(name)
-        before, self.deep = self.deep, self.deep + 1
-        try:
-            found = self._either(name, [self.part(value, key) for _, _, value, _ in given])
-        finally:
-            self.deep = before
-        return found or self._appended(name.id, key)
-
-    def _followed(self, call: ast.Call) -> list[Called]:
-        """The functions that a call runs, of this file or of another."""
-        full = self.facts.names.resolve(call.func)
-        if full is None:
-            return self.criteria.called(call.func)
-        return self.criteria.elsewhere(call.func)[:1] if not full.startswith("torch.") else []
-
-    def _appended(self, name: str, key: Key | None = None) -> str | None:
-        """`losses.append(loss)`, `losses["a"] = loss`: what a list or a dictionary holds; what it has at `key`."""
-        held = self.held.get(name)
-        if held is None:
-            return None
-        held = [h for h in held if key is not None and sets(h[0]) == key] or held
-        kinds = [self._repeated(n, self.kind(value), self.loops(n, s)) for n, s, value in held]
-        return self._either(held[-1][0], kinds)
-
-    def _of_element(self, e: ast.Subscript) -> str | None:
-        key = key_of(e.slice)
-        if isinstance(e.value, ast.Call):
-            return self.part(e.value, key) if key is not None and self._followed(e.value) else None
-        if not isinstance(e.value, ast.Name) or self.value(e.value).kind == "plain":
-            return None
-        return self._of_name(e.value) if key is None else self.part(e.value, key)
-
-    def _repeated(self, node: ast.AST, kind: str | None, through: list[ast.expr]) -> str | None:
+    def repeated(self, node: ast.AST, kind: str | None, through: list[ast.expr]) -> str | None:
         """What is added up in loops: over the samples themselves, the sum of their values is one over the batch."""
         if kind is None or not any(self.goes_through_samples(e) for e in through):
             return kind
@@ -257,7 +209,7 @@ class Reduction(Parts):
         of_tensor = full is None and isinstance(call.func, ast.Attribute)
         if full is not None and not full.startswith("torch."):
             there = self.criteria.elsewhere(call.func)
-            return self._when_called(there[0], call) if there else self._passed_on(call)
+            return self.when_called(there[0], call) if there else self._passed_on(call)
         owner = call.func.value if isinstance(call.func, ast.Attribute) and full is None else None
         taken = owner if owner is not None else argument_at(call, "input", 0)
         if (full or of_tensor) and taken is not None and last in (*MEANS, *SUMS):
@@ -318,7 +270,10 @@ class Reduction(Parts):
 
     def _made_by(self, calls: list[ast.Call], call: ast.Call) -> str | None:
         """A loss of torch; `calls`: what made it, and its call, which both may say how."""
-        kind = asked(calls, self.criteria.constant) or "mean"
+        kind = asked(calls, self.criteria.constant)
+        if kind is None and self._asked_elsewhere(calls):
+            return None
+        kind = kind or "mean"
         if kind == "none":
             return None
         if kind == "mean" and weighs(self.facts, calls, self.criteria.constant):
@@ -326,6 +281,12 @@ class Reduction(Parts):
         if kind == "mean" and any(self._picked(a) for a in given_to(call)):
             raise self._of_some(call)
         return kind
+
+    def _asked_elsewhere(self, calls: list[ast.Call]) -> bool:
+        """Whether a reduction is asked for that does not show: `reduction=args.reduction`, `loss.reduction = "sum"`."""
+        told = {k.arg for c in calls for k in c.keywords if k.arg is not None or _spreads(self.facts, k.value)}
+        asks = not told.isdisjoint({"reduction", "size_average", "reduce", None})
+        return asks or any(not self.facts.classes.is_self(a.value) for a in self.facts.stores_of("reduction"))
 
     def _picked(self, e: ast.expr) -> bool:
         if isinstance(e, ast.Name) and e.id in self.given:
@@ -345,29 +306,30 @@ class Reduction(Parts):
         return known if plain in THE_SAME | LISTS or of_tensor else None
 
     def _is_builtin(self, name: ast.Name) -> bool:
-        return self.facts.scopes.scope_of(name).lookup(name.id) is None
+        return name not in self.facts.scopes.hidden and self.facts.scopes.scope_of(name).lookup(name.id) is None
 
     def _of_builtin(self, call: ast.Call) -> str | None:
         name = call.func.id  # type: ignore[attr-defined]
         kinds = [self.kind(a) for a in call.args]
         if name in ("max", "min", "abs", "pow") and any(kinds):
             raise self._bent(call)
-        return self._either(call, kinds) if name in ("sum", "float", "list") else None
+        return self.either(call, kinds) if name in ("sum", "float", "list") else None
 
     def _of_called(self, call: ast.Call) -> str | None:
         """A criterion, a function of this file, or what is not known."""
         if isinstance(call.func, ast.Attribute) and call.func.attr == "values" and not call.args:
             return self.kind(call.func.value)
         found = self.criteria.called(call.func)
-        kinds = [self._when_called(what, call) for what in found]
-        return self._either(call, kinds) if found else self._passed_on(call)
+        kinds = [self.when_called(what, call) for what in found]
+        told = None if found else asked([call], self.criteria.constant)
+        return self.either(call, kinds) if found else told if told != "none" and told else self._passed_on(call)
 
     def _passed_on(self, call: ast.Call) -> str | None:
         """What is not known gives back the loss that it is given, as `scaler.scale(loss)` does."""
         kinds = [k for a in given_to(call) if (k := self.kind(a)) is not None]
         return kinds[0] if len(kinds) == 1 else None
 
-    def _when_called(self, what: Called, call: ast.Call, key: Key | None = None) -> str | None:
+    def when_called(self, what: Called, call: ast.Call, key: Key | None = None) -> str | None:
         """`key`: which part of what it gives back is asked for."""
         f = what.function
         if what.there is not None:
@@ -383,7 +345,7 @@ class Reduction(Parts):
         values = {n: self.value(e) if self.body else BATCH for n, e in given.items()}
         holder = self.facts.classes.holder(f)
         inner = self._within(f.body, lambda: self.facts.mixing.flow(f, values, holder), given, criteria)
-        return self._either(call, [inner._returned(e, key) for e in criteria.returned(f)])
+        return self.either(call, [inner._returned(e, key) for e in criteria.returned(f)])
 
     def _returned(self, e: ast.expr, key: Key | None) -> str | None:
         return self.kind(e) if key is None else self.part(e, key)
@@ -405,7 +367,7 @@ class Reduction(Parts):
             values = {n: self.value(e) if self.body else BATCH for n, e in given.items()}
             holder = there.classes.holder(f)
             inner.body, inner.follow = f.body, lambda: there.mixing.flow(f, values, holder)
-            return inner._either(call, [inner._returned(e, key) for e in inner.criteria.returned(f)])
+            return inner.either(call, [inner._returned(e, key) for e in inner.criteria.returned(f)])
         except CannotLift as why:
             raise CannotLift(call, f"`{self.facts.short(call)}`: in {what.file}.py {why.reason}") from None
 
@@ -427,8 +389,15 @@ def _arguments(f: Body, bound: bool, call: ast.Call) -> tuple[dict[str, ast.expr
     return given, {n: e for n, e in (defaults | given).items() if isinstance(e, ast.Constant)}
 
 
-def _names(e: ast.expr, name: str) -> bool:
-    return any(n.id == name for n in walk(e, ast.Name))
+def _spreads(facts: Facts, spread: ast.expr) -> bool:
+    """Whether what is spread over a call may ask for a reduction, or does not show what it asks for."""
+    scope = facts.scopes.scope_of(spread).lookup(spread.id) if isinstance(spread, ast.Name) else None
+    made = facts.devices.assigned(spread.id, scope) if isinstance(spread, ast.Name) and scope is not None else None
+    given = made[0] if made and len(made) == 1 else spread
+    if isinstance(given, ast.Dict):
+        return not all(isinstance(k, ast.Constant) and k.value != "reduction" for k in given.keys)
+    plain = isinstance(given, ast.Call) and isinstance(given.func, ast.Name) and given.func.id == "dict"
+    return not plain or any(k.arg in ("reduction", None) for k in given.keywords)  # type: ignore[attr-defined]
 
 
 def _is_self(e: ast.expr) -> bool:

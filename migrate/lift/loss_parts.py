@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-from functools import cached_property
 
-from .counted import Counted
+from ..facts.nodes import walk
+from ..facts.script import Facts
 
 Key = int | str
 
@@ -31,6 +31,55 @@ def element(e: ast.expr, key: Key) -> ast.expr | None:
     return None
 
 
+def constructed(facts: Facts, call: ast.Call, key: Key) -> ast.expr | None:
+    """What an object is made with under a name or in a place: `Losses(total=a).total`, `dict(total=a)["total"]`."""
+    named = {k.arg: k.value for k in call.keywords if k.arg is not None}
+    if isinstance(key, str) and key in named:
+        return named[key]
+    fields = _fields(facts, call.func) if isinstance(call.func, ast.Name) else []
+    if isinstance(key, int):
+        key = fields[key] if -len(fields) <= key < len(fields) else ""
+        return named.get(key) or dict(zip(fields, call.args, strict=False)).get(key)
+    return dict(zip(fields, call.args, strict=False)).get(key)
+
+
+def _fields(facts: Facts, name: ast.Name) -> list[str]:
+    """The fields of a class of this file, in order: what its body annotates, or what a namedtuple is told."""
+    for c in facts.walk(ast.ClassDef):
+        if c.name == name.id:
+            return [s.target.id for s in c.body if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)]
+    scope = facts.scopes.scope_of(name).lookup(name.id)
+    made = facts.devices.assigned(name.id, scope) if scope is not None else None
+    call = made[0] if made and len(made) == 1 else None
+    if not isinstance(call, ast.Call) or facts.names.resolve(call.func) != "collections.namedtuple":
+        return []
+    told = call.args[1] if len(call.args) > 1 else None
+    if isinstance(told, ast.Constant) and isinstance(told.value, str):
+        return told.value.replace(",", " ").split()
+    elts = told.elts if isinstance(told, (ast.List, ast.Tuple)) else []
+    return [e.value for e in elts if isinstance(e, ast.Constant) and isinstance(e.value, str)]
+
+
+def of_each(target: ast.expr, name: str, source: ast.expr) -> ast.expr | None:
+    """What holds the values that a loop gives a name: `d` for `v` of `for k, v in d.items()`, `b` of `zip(a, b)`."""
+    call = source if isinstance(source, ast.Call) else None
+    if isinstance(target, ast.Name):
+        values = call is not None and isinstance(call.func, ast.Attribute) and call.func.attr == "values"
+        return (call.func.value if values else source) if target.id == name else None  # type: ignore[union-attr]
+    if not isinstance(target, (ast.Tuple, ast.List)) or call is None:
+        return None
+    at = next((i for i, t in enumerate(target.elts) if any(n.id == name for n in walk(t, ast.Name))), None)
+    if at is None:
+        return None
+    if isinstance(call.func, ast.Attribute) and call.func.attr == "items":
+        return call.func.value if at == 1 and isinstance(target.elts[1], ast.Name) else None
+    if not isinstance(call.func, ast.Name) or not call.args:
+        return None
+    if call.func.id == "zip" and at < len(call.args) and not isinstance(call.args[at], ast.Starred):
+        return of_each(target.elts[at], name, call.args[at])
+    return of_each(target.elts[1], name, call.args[0]) if call.func.id == "enumerate" and at == 1 else None
+
+
 def same_places(e: ast.expr) -> ast.expr | None:
     """`found[:2]`: what has the same parts in the same places, as far as it goes."""
     cut = e.slice if isinstance(e, ast.Subscript) else None
@@ -41,44 +90,5 @@ def same_places(e: ast.expr) -> ast.expr | None:
 
 def sets(n: ast.AST) -> Key | None:
     """The key of `losses["a"] = loss`."""
-    target = n.targets[0] if isinstance(n, ast.Assign) else None
+    target = n.targets[0] if isinstance(n, ast.Assign) else n.target if isinstance(n, ast.AugAssign) else None
     return key_of(target.slice) if isinstance(target, ast.Subscript) else None
-
-
-class Parts(Counted):
-    """What gives the names of a step their values, as wholes and in parts."""
-
-    def gives(self, name: str) -> list[tuple[ast.Assign | ast.AugAssign, ast.stmt, ast.expr, Key | None]]:
-        """The assignments that give a name its value, in order; and which part of a value that is."""
-        whole = [(n, s, value, None) for n, s, value in self.stored.get(name, ())]
-        parts = self._unpacked.get(name)
-        return sorted([*whole, *parts], key=lambda g: (g[0].lineno, g[0].col_offset)) if parts else [*whole]
-
-    @cached_property
-    def _unpacked(self) -> dict[str, list[tuple[ast.Assign | ast.AugAssign, ast.stmt, ast.expr, Key | None]]]:
-        """By name: the assignments that give it a part of a value, `loss, out = f(x)`, and which."""
-        found: dict[str, list[tuple[ast.Assign | ast.AugAssign, ast.stmt, ast.expr, Key | None]]] = {}
-        for n, s in self._assignments:
-            for t in n.targets if isinstance(n, ast.Assign) else ():
-                if not isinstance(t, (ast.Tuple, ast.List)) or isinstance(n.value, (ast.Tuple, ast.List)):
-                    continue
-                star = next((i for i, x in enumerate(t.elts) if isinstance(x, ast.Starred)), len(t.elts))
-                for i, x in enumerate(t.elts):
-                    if isinstance(x, ast.Name):
-                        found.setdefault(x.id, []).append((n, s, n.value, i if i < star else i - len(t.elts)))
-        return found
-
-    @cached_property
-    def held(self) -> dict[str, list[tuple[ast.AST, ast.stmt, ast.expr]]]:
-        """By name: what puts values into lists and dictionaries, the statements of the body, and the values."""
-        found: dict[str, list[tuple[ast.AST, ast.stmt, ast.expr]]] = {}
-        for n, s in self.nodes():
-            if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr == "append" and n.args:
-                holder, value = n.func.value, n.args[0]
-            elif isinstance(n, ast.Assign) and len(n.targets) == 1 and isinstance(n.targets[0], ast.Subscript):
-                holder, value = n.targets[0].value, n.value
-            else:
-                continue
-            if isinstance(holder, ast.Name):
-                found.setdefault(holder.id, []).append((n, s, value))
-        return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from .facts.environment import ASKS, NAMES, handed_on
 from .facts.kept_copies import kept_copies
 from .facts.loaded_states import loads
 from .facts.other_files import OtherFile
-from .facts.script import Facts
+from .facts.script import Facts, Taken
 from .facts.source import SourceError, mentions_torch, read_source
 from .facts.world import PEERS, PLAIN, World
 from .given_elsewhere import MOVER, given_made
@@ -34,7 +33,7 @@ class Elsewhere:
     defines: frozenset[str] = frozenset()  # functions whose reads of options are known
     handed: frozenset[str] = frozenset()  # functions that are given a launcher's names
     imported: bool = False  # another file imports this one
-    taken: Callable[[str], bool] | None = None  # and whether it takes a name of it
+    taken: Taken | None = None  # and whether it takes a name of it
     trains: bool = False  # the file trains what others of torch hand it, and says nothing of torch itself
     samplers: bool = False  # a DistributedSampler is made, and goes
     samplers_kept: bool = False  # one stays

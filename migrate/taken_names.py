@@ -27,6 +27,11 @@ class TakenNames:
         word = re.compile(rf"\b{name}\b")
         return any(word.search(text) and self._takes(text, tree, name) for text, tree in self._readers)
 
+    @property
+    def texts(self) -> Iterable[str]:
+        """Of the files that may: those that name it."""
+        return (text for text, _ in self._readers)
+
     @cached_property
     def _readers(self) -> list[tuple[str, ast.Module]]:
         own, found = self.imports.real(self.path), []

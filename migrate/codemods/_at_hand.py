@@ -33,7 +33,8 @@ def met(facts: Facts, f: ast.FunctionDef, call: ast.Call, is_tensor: Callable[[s
     """
     own, beside = facts.scopes.by_node[f], list(_meetings(facts, call))
     for _, others in beside:
-        name = next((n for o in others if (n := root(o)) is not None and _shown(f, n, is_tensor)), None)
+        there = [o for o in others if not _moves(facts, o)]
+        name = next((n for o in there if (n := root(o)) is not None and _shown(f, n, is_tensor)), None)
         if name is not None:
             return name
     s = facts.scopes.parents.get(beside[-1][0] if beside else call)
@@ -42,10 +43,16 @@ def met(facts: Facts, f: ast.FunctionDef, call: ast.Call, is_tensor: Callable[[s
         return None
     for read in _reached(facts, s, target.id, own):
         for _, others in _meetings(facts, read):
-            for name in filter(None, map(root, others)):
+            for name in filter(None, (root(o) for o in others if not _moves(facts, o))):
                 if name in own.params and (is_tensor(name) or (name not in own.stores and _shown(f, name, is_tensor))):
                     return name
     return None
+
+
+def _moves(facts: Facts, other: ast.expr) -> bool:
+    """`adj.to(device)` of an adj that nothing else moves: where that is says nothing of what it becomes."""
+    moved = (facts.devices.moved(n) for n in walk(other, ast.Call))
+    return any(m is not None and not facts.placed.by_runtime(m) for m in moved)
 
 
 def _reached(facts: Facts, s: ast.Assign, name: str, own: Scope) -> Iterator[ast.Name]:

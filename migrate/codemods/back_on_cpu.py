@@ -12,6 +12,7 @@ from typing import Any
 
 from ..facts.always_before import last_of
 from ..facts.arguments import argument, given_to
+from ..facts.arrays import is_of_numbers
 from ..facts.comprehended import draws_part, in_comprehension, in_loop, moves_batches
 from ..facts.cpu_types import cast_on_cpu
 from ..facts.drawn import draw_of
@@ -324,7 +325,7 @@ def is_left(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
         return is_left(facts, node.value, depth + 1)
     if isinstance(node, ast.Attribute):
         return node.attr in VIEWS and is_left(facts, node.value, depth + 1)
-    if not isinstance(node, ast.Name):
+    if not isinstance(node, ast.Name) or is_of_numbers(facts, node):
         return False
     over = gone_through(facts, node)
     if over is not None and isinstance(over, ast.Name) and facts.loops.hot(node):

@@ -16,6 +16,7 @@ from ..facts.by_hand import cut_by_hand
 from ..facts.classes import STEPS
 from ..facts.floats import has_other_precisions, is_floating
 from ..facts.given_to_objects import is_parameter_made
+from ..facts.given_to_training import gets_unplaced
 from ..facts.nodes import walk
 from ..facts.placed import LIKE, MAKES_TENSORS
 from ..facts.plain import VARIABLE
@@ -219,7 +220,8 @@ class PlaceLikeInputs(Codemod):
         scope, here = facts.scopes.by_node[f], facts.scopes.statement_of(call)
         if any(getattr(s, "lineno", 0) < here.lineno for s in scope.stores.get(name, ())):
             return False
-        return facts.placed.is_given_made(name, scope) or is_parameter_made(facts, f, name)
+        made = facts.placed.is_given_made(name, scope) or is_parameter_made(facts, f, name)
+        return made or gets_unplaced(facts, scope, name)
 
     def _tell(self, facts: Facts, call: ast.Call, why: str = "nothing here shows which it should be") -> None:
         line, column, _, _ = facts.text.key(call)

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 LIBRARIES = {"numpy", "sklearn", "scipy", "pandas", "skimage", "cv2", "PIL", "math", "statistics", "random", "cupy"}
 GIVE = {"numpy", "tolist", "item"}
+# what makes tensors of numbers: given a tensor, some refuse one of a card, and the others warn
+OF_NUMBERS = {f"torch.{n}Tensor" for n in ("", "Float", "Double", "Half", "Long", "Int", "Short", "Byte", "Bool")}
+OF_NUMBERS |= {"torch.tensor", "torch.from_numpy"}
 
 
 def on_host(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
@@ -31,6 +34,16 @@ def on_host(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
     if isinstance(node, ast.Name):
         return any(on_host(facts, v, depth + 1) for v in _given(facts, node))
     return any(on_host(facts, part, depth + 1) for part in _parts(node))
+
+
+def is_of_numbers(facts: Facts, name: ast.Name) -> bool:
+    """Whether a name is one of which tensors are made, `torch.LongTensor(items)`: a list, an array, or a number."""
+    scope = facts.scopes.scope_of(name).lookup(name.id)
+    ups = ((facts.scopes.parents.get(r), r) for r in facts.scopes.reads(name.id, scope)) if scope is not None else ()
+    return any(
+        isinstance(up, ast.Call) and up.args[:1] == [read] and facts.names.resolve(up.func) in OF_NUMBERS
+        for up, read in ups
+    )
 
 
 def is_array(facts: Facts, f: ast.FunctionDef, name: str) -> bool:

@@ -103,6 +103,11 @@ class Loops:
                 found[loop] = kind
         return found
 
+    @property
+    def around_training(self) -> set[ast.AST]:
+        """The loops around those that train: over epochs, tasks, folds."""
+        return self._training[1]
+
     def epoch_loop(self, loop: ast.AST) -> Loop | None:
         """The next loop in the same function around a hot one."""
         for up in self.nodes.ancestors(loop):

@@ -16,6 +16,7 @@ from .drawn import distributions, makers
 from .given_by_callers import given_by_callers
 from .given_from_outside import is_given_from_outside
 from .given_to_objects import is_made_for_object
+from .given_to_training import is_given_to_training, is_got_above
 from .gone_through import drawn_from
 from .held import given_back, gives_held, gives_of_sizes, is_data, is_held, is_read
 from .kept_copies import is_kept_copy
@@ -94,7 +95,7 @@ class Placed:
             return False
         if made_in_training(self.facts, node) or self._is_optimized(node) or is_template(self.facts, node):
             return False
-        if is_tested_beyond(self.facts, node):
+        if is_tested_beyond(self.facts, node) or is_given_to_training(self.facts, node):
             return False
         if is_moved_once(self.facts, node) or is_lent(self.facts, node) or is_weighed_by_lent(self.facts, node):
             return False
@@ -332,6 +333,7 @@ class Placed:
         if isinstance(node, (ast.Starred, ast.ListComp)):
             return self._is_left(node.value if isinstance(node, ast.Starred) else node.elt)
         made = self.facts.tensors.made(node) or self._hands_on_made(node) or self._is_made_anew(node)
+        made = made or is_given_to_training(self.facts, node) or is_got_above(self.facts, node)
         return made or is_taken_once(self.facts, node) or is_whole_data(self.facts, node)
 
     def _is_made_anew(self, node: ast.expr) -> bool:

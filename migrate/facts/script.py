@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property, partial, wraps
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from .alone import Alone, askers_of
 from .annotated import as_assignments
@@ -95,6 +95,14 @@ def facts_of(text: str) -> Facts:
     return known[text]
 
 
+class Taken(Protocol):
+    """What other files take from one: whether they take a name, and the texts of those that may."""
+
+    @property
+    def texts(self) -> Iterable[str]: ...
+    def __call__(self, name: str) -> bool: ...
+
+
 class Facts:
     """The facts of one file, from `ast` alone."""
 
@@ -122,7 +130,7 @@ class Facts:
         self.read_elsewhere: frozenset[str] = frozenset()  # options that other files read
         self.defined_elsewhere: frozenset[str] = frozenset()  # functions of those files
         self.handed_elsewhere: frozenset[str] = frozenset()  # functions that those give a launcher's names
-        self.taken: Callable[[str], bool] | None = None  # whether others take a name from it, where that is known
+        self.taken: Taken | None = None  # whether others take a name from it, where that is known
         self.samplers_gone = False  # whether another file's DistributedSampler goes
         self.samplers_kept = False  # and whether one stays
         self.elsewhere: dict[str, dict[Any, object]] = {}  # what other files' options and functions are in each world

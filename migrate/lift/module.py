@@ -36,6 +36,7 @@ from .own_movers import own_moves
 from .owned import called_on, owned_networks
 from .recipe import LIFTED_FROM, CannotLift, Recipe
 from .settings import settings_of
+from .shape.called_beyond import is_taken
 from .splice import indent
 from .step import stepped_elsewhere
 from .trunk import ON_CPU, Trunk
@@ -187,7 +188,7 @@ class ModuleBuilder(ChunkLines):
         return name
 
     def _only_called_here(self, f: ast.FunctionDef) -> bool:
-        return len(self.facts.devices.uses_of_function(f)) == 1
+        return len(self.facts.devices.uses_of_function(f)) == 1 and not is_taken(self.facts, f)
 
     def _constructor(self) -> list[str]:
         names = [n for n in self.variables.constructor if n not in self.configured.handled]

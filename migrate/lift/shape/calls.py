@@ -9,6 +9,7 @@ from ...facts.script import Facts, once_a_file
 from ...facts.spelled import spelled
 from ..loaders import values_of
 from ..texts import by_text
+from .called_beyond import called_beyond, is_taken
 
 MODES = ("train", "eval")
 OF_NETWORKS = ("parameters", "named_parameters", "state_dict", "load_state_dict")
@@ -33,11 +34,15 @@ def _calls(facts: Facts, f: ast.FunctionDef) -> list[ast.Call]:
     if by_text(facts, f) is not None:
         return []
     if not facts.scopes.scope_of(f).is_class:
+        if is_taken(facts, f):
+            return []
         uses = facts.devices.uses_of_function(f)
         return [u for u in uses if isinstance(u, ast.Call)] if all(isinstance(u, ast.Call) for u in uses) else []
     owner = facts.scopes.scope_of(f).node
     assert isinstance(owner, ast.ClassDef)
     if any(g.name == f.name and g is not f and not _is_strangers(facts, g, owner) for g in facts.walk(ast.FunctionDef)):
+        return []
+    if called_beyond(facts, owner, f.name):
         return []
     calls = []
     for named in facts.attributes.get(f.name, ()):

@@ -375,3 +375,30 @@ def test_what_is_shown_where_it_is(shows):
 def test_what_is_drawn_of_a_batch_that_was_moved():
     text = SHOWN.format("x", "plt.imshow(x[0])").replace("    out", "    x = x.to(device)\n    out")
     assert ".cpu()" not in migrate_text(text).text
+
+
+ITEMS = """\
+import torch
+
+def hits(model, data, device):
+    found = []
+    with torch.no_grad():
+        for user, items in data:
+            out = model({made}.to(device))
+            best = out.topk(2)[1].cpu().tolist()
+            found.append(hit(best, {right}))
+    return found
+"""
+
+
+@pytest.mark.parametrize("made", ["torch.LongTensor(items)", "torch.tensor(items)", "torch.from_numpy(items)"])
+@pytest.mark.parametrize("right", ["items[0]", "items"])
+def test_what_tensors_are_made_of_is_none(made, right):
+    """A list of numbers, or an array: `items[0].cpu()` raises."""
+    check_unchanged(ITEMS.format(made=made, right=right), select="PTM114")
+
+
+@pytest.mark.parametrize("made", ["items", "items[1:]", "torch.as_tensor(items)"])
+def test_what_may_be_a_tensor_is_brought_back(made):
+    before, after = (ITEMS.format(made=made, right=right) for right in ("items[0]", "items[0].cpu()"))
+    check(before, after, select="PTM114")

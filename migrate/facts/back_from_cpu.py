@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from .nodes import walk
+from .nodes import FUNCTIONS, LOOPS, walk
 from .tensor_methods import METHODS
 
 if TYPE_CHECKING:
@@ -49,22 +50,58 @@ def goes_to_cpu(facts: Facts, call: ast.Call) -> bool:
 
 
 def is_back_from_cpu(facts: Facts, node: ast.expr) -> bool:
-    """`model.cpu()`, `torch.save(...)`, `model.to(device)`: it moves what a statement above it took away."""
+    """`model.cpu()`, `torch.save(...)`, `model.to(device)`: it moves what a statement before it took away.
+
+    That may stand in a branch, `if use_cuda: model.cpu()`, or at the end of the round before.
+    """
     parents, up = facts.scopes.parents, facts.scopes.parents.get(node)
     if not isinstance(node, (ast.Name, ast.Attribute)) or not (isinstance(up, ast.Attribute) and up.attr in MOVES):
         return False
-    s, name = facts.scopes.statement_of(node), ast.unparse(node)
-    block = facts.scopes.block_of(s)
-    for above in reversed(block[: block.index(s)] if block else []):
-        if not isinstance(above, (ast.Expr, ast.Assign)):
-            continue
-        for n in walk(above, ast.Call):
+    if "cpu" not in facts.attributes and not facts.devices.hosts.names_host:
+        return False
+    name = ast.unparse(node)
+    for before, again in _before(facts, facts.scopes.statement_of(node)):
+        for n in walk(before, ast.Call):
             if isinstance(n.func, ast.Attribute) and _owner(n.func.value) == name:
-                if goes_to_cpu(facts, n) and (n is above.value or _only_named(n, parents)):
+                alone = n is before.value
+                if goes_to_cpu(facts, n) and (
+                    _only_named(n, parents) or (alone and (not again or _is_network(facts, before, name)))
+                ):
                     return True
-                if n.func.attr in MOVES and n is above.value:
+                if n.func.attr in MOVES and alone:
                     return False
     return False
+
+
+def _before(facts: Facts, s: ast.stmt) -> Iterator[tuple[ast.Expr | ast.Assign, bool]]:
+    """What runs in a function before one of its statements, backwards, and whether in the round before it."""
+    while block := facts.scopes.block_of(s):
+        at, up = block.index(s), facts.scopes.parents.get(s)
+        yield from ((below, False) for above in reversed(block[:at]) for below in _simple(above))
+        if isinstance(up, LOOPS) and s in up.body:
+            yield from ((below, True) for again in reversed(block[at:]) for below in _simple(again))
+        if not isinstance(up, ast.stmt) or isinstance(up, (*FUNCTIONS, ast.ClassDef)):
+            return
+        s = up
+
+
+def _simple(s: ast.stmt) -> Iterator[ast.Expr | ast.Assign]:
+    """The expressions and assignments of a statement, of its branches and loops too, backwards."""
+    if isinstance(s, (ast.Expr, ast.Assign)):
+        yield s
+    elif not isinstance(s, (*FUNCTIONS, ast.ClassDef)):
+        for block in ("finalbody", "orelse", "body"):
+            for below in reversed(getattr(s, block, None) or []):
+                yield from _simple(below)
+
+
+def _is_network(facts: Facts, s: ast.Expr | ast.Assign, name: str) -> bool:
+    """Of what the round before took to the CPU: `net.cpu()` as a statement of its own does nothing to a tensor."""
+    if isinstance(s, ast.Expr):
+        return True
+    targets = [t for t in s.targets if isinstance(t, ast.Name) and t.id == name]
+    scope = facts.scopes.scope_of(targets[0]).lookup(name) if targets else None
+    return scope is not None and facts.placed.used_as_module(name, scope)
 
 
 def is_moved(facts: Facts, name: str, scope: Scope) -> bool:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 
+from ..facts.arguments import argument, given_to
 from ..facts.loops import EVALUATES
 from ..facts.nodes import walk
-from ..facts.other_files import found_there
 from ..facts.runtime_names import RUNTIME
 from ..facts.script import Facts
 from ..report import Note
-from .called_networks import given_networks
+from .called_networks import called_there, given_networks
 
 CODE = "PTM101"
 OF_NETWORKS = ("train", "eval", "forward")  # which every network has
@@ -41,12 +41,34 @@ def evaluated_before(facts: Facts, loops: list[ast.For], line: Callable[[int], i
 
 
 def _evaluated_elsewhere(facts: Facts) -> Iterator[ast.Call]:
-    """The calls that give a network to a function of another file which goes over batches and trains nothing."""
+    """The calls that give a network to a function of another file which goes over batches and trains nothing, or which
+    runs it on what it moves to a device that it is given, too.
+    """
     for call in facts.walk(ast.Call) if facts.others else ():
-        found = found_there(facts, call.func) if given_networks(facts, call) else None
-        there, f = (found[1], found[2]) if found is not None else (facts, None)
-        if isinstance(f, ast.FunctionDef) and EVALUATES in {there.loops.hot_loops.get(n) for n in walk(f)}:
+        networks = given_networks(facts, call)
+        there, f = called_there(facts, call) if networks else (facts, None)
+        if not isinstance(f, ast.FunctionDef) or there is facts:
+            continue
+        evaluates = EVALUATES in {there.loops.hot_loops.get(n) for n in walk(f)}
+        if evaluates or _runs_on_device(facts, call, there, f, networks):
             yield call
+
+
+def _runs_on_device(facts: Facts, call: ast.Call, there: Facts, f: ast.FunctionDef, networks: list[ast.expr]) -> bool:
+    """`data.rate(net, device)`, where rate() has `net(x.to(device))`, `net.forward(x.to(device))`."""
+    if not any(facts.devices.says_where(a) and not facts.devices.is_host(a) for a in given_to(call)):
+        return False
+    bound, own = there.classes.holder(f) is not None, there.scopes.by_node[f].params
+    gets = {name for name in own if argument(call, f, name, bound) in networks}
+    runs = places = False
+    for n in walk(f, ast.Call):
+        if isinstance(n.func, ast.Attribute) and n.func.attr == "backward":
+            return False
+        of = n.func.value if isinstance(n.func, ast.Attribute) and n.func.attr == "forward" else n.func
+        runs = runs or (isinstance(of, ast.Name) and of.id in gets)
+        moved = there.devices.moved(n)
+        places = places or (moved is not None and not (isinstance(moved, ast.Name) and moved.id in gets))
+    return runs and places
 
 
 def _is_trainers(facts: Facts, call: ast.Call) -> bool:

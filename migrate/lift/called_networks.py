@@ -41,7 +41,7 @@ def works_with_network(facts: Facts, call: ast.Call, depth: int = 0) -> bool:
     """Whether a call is one of a network, gives one to a function, or is one of a function that does either."""
     if calls_network(facts, call) or given_networks(facts, call) or _calls_itself(facts, call):
         return True
-    there, f = _called(facts, call) if depth < DEPTH else (facts, None)
+    there, f = called_there(facts, call) if depth < DEPTH else (facts, None)
     inner = (n for n in walk(f, ast.Call)) if f is not None else ()
     return any(works_with_network(there, n, depth + 1) for n in inner)
 
@@ -64,7 +64,7 @@ def given_networks(facts: Facts, call: ast.Call) -> list[ast.expr]:
     return found if len(found) < len(given) else []
 
 
-def _called(facts: Facts, call: ast.Call) -> tuple[Facts, ast.AST | None]:
+def called_there(facts: Facts, call: ast.Call) -> tuple[Facts, ast.AST | None]:
     """The function that is called, or the one method of that name which the project's classes have, in its file."""
     f = call.func
     if not isinstance(f, ast.Attribute):

@@ -138,6 +138,24 @@ def rate(model, loader, device):
 
 def summary(model, loader):
     return sum(p.numel() for p in model.parameters()) * len(loader)
+
+
+def draw(model, device):
+    return model.forward(torch.ones(3, 4).to(device)).cpu().numpy()
+
+
+def load(model, path, device):
+    model.load_state_dict(torch.load(path, map_location=device))
+
+
+def home(model, device):
+    model.to(device)
+    return model(torch.ones(3, 4, device=next(model.parameters()).device))
+
+
+class Rows:
+    def score(self, model, device):
+        return [model(torch.ones(1, 4).to(device)).argmax(1).item() for _ in range(3)]
 """
 
 
@@ -147,13 +165,19 @@ def summary(model, loader):
         ("print(rate(model, loader, device))", "pass", 1),
         ("pass", "print(rate(model, loader, device))", 0),
         ("print(summary(model, loader))", "pass", 0),
+        ("print(draw(model, device))", "pass", 1),
+        ("print(rows.score(model, device))", "pass", 1),
+        ("pass", "print(draw(model, device), rows.score(model, device))", 0),
+        ("print(draw(model, 'cpu'))", "pass", 0),
+        ("load(model, 'a.pt', device)", "pass", 0),
+        ("print(home(model, device))", "pass", 0),
     ],
 )
 def test_one_of_another_file_is_too(tmp_path, before, after, lines):
     a, b = SCRIPT.index("def test("), SCRIPT.index("def main(")
-    text = f"from there import rate, summary\n{SCRIPT[:a]}{SCRIPT[b:]}".replace("BEFORE", before).replace(
-        "AFTER", after
-    )
+    text = f"from there import Rows, draw, home, load, rate, summary\nrows = Rows()\n{SCRIPT[:a]}{SCRIPT[b:]}".replace(
+        "BEFORE", before
+    ).replace("AFTER", after)
     (tmp_path / "main.py").write_text(text)
     (tmp_path / "there.py").write_text(THERE)
     done = migrate_all(collect([tmp_path / "main.py"]), Options())

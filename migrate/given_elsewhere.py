@@ -16,7 +16,9 @@ from .facts.source import SourceError, mentions_torch, read_source
 
 # a short function that moves what it is given first, and gives it back: `def to_gpu(x):`
 # each part has one way to match a line: with more, the deep margins of a real file took hours
-MOVER = re.compile(r"^def (\w+)\(\w+[^\n:]*:[^\n]*\n?(?:[ \t][^\n]*\n){0,30}?[^\n]*\.(?:cuda|to)\(", re.MULTILINE)
+MOVER = re.compile(
+    r"^def (\w+)\(\s*\w+[^\n:]*[:\n][^\n]*\n?(?:(?:[ \t)][^\n]*)?\n){0,40}?[ \t][^\n]*\.(?:cuda|to)\(", re.MULTILINE
+)
 
 WORD = re.compile(r"\w+")
 LIBRARIES = ("torch.", "numpy.")

@@ -31,10 +31,20 @@ KEPT = {
     "more, with a flag": (MORE, "net(put(torch.zeros(4, 2), gpu))"),
     "an item": (ONLY, "net(put(dataset[0]))"),
     "a name": (MORE, "net(put(fixed))"),
+    "a blank line": (MORE.replace("    return", "    x = x + 0\n\n    return"), "net(put(torch.zeros(4, 2)))"),
+    "a line for each parameter": (
+        MORE.replace("(x, gpu=True)", "(\n    x,\n    gpu=True\n)"),
+        "net(put(torch.zeros(4, 2)))",
+    ),
+    "annotations": (
+        MORE.replace("(x, gpu=True)", "(\n    x: torch.Tensor,\n    gpu: bool = True,\n) -> torch.Tensor"),
+        "net(put(torch.from_numpy(a)))",
+    ),
     "a flag that is made there": (ONLY, "net(put(torch.zeros(2), gpu and epoch))"),
 }
 GONE = {
     "batches alone": (MORE, "net(x)"),
+    "batches alone, a line for each parameter": (MORE.replace("(x, gpu", "(\n    x,\n    gpu"), "net(x)"),
     "what a network gives": (MORE, "put(net(x))"),
     "what is moved where it is made": (ONLY, "net(put(torch.zeros(2), gpu))"),
     "a name for it": (ONLY, "net(put(fixed))"),

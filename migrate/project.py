@@ -91,6 +91,7 @@ class Project:
         self.told: dict[Path, FileReport] = {}  # of other files, what came from them into a script
         self.left: dict[Path, str] = {}  # and their texts without it
         self.untouched: set[Path] = set()
+        self.beneath: set[Path] = set()  # what scripts import whose loop was kept
         self.ready: Callable[[Path], Migrated | None] = lambda _: None  # see `side_by_side`
 
     def _elsewhere(self) -> dict[Path, Elsewhere]:
@@ -129,6 +130,9 @@ class Project:
     def migrate(self, file: File, refused: bool, kept: bool) -> Migrated:
         """A file for the first time. `refused`, `kept`: whether the script whose module it is was, or its loop."""
         path, root, is_script = file
+        if is_script and self._is_of_kept(path):  # of a folder, where each file stands for itself
+            self.files[len(self.done)] = path, root, is_script = path, root, False
+            kept = True
         why: list[Note] = []
         known, brought = self.elsewhere.get(path), None
         keeps = path in self.kept or (kept and not is_script)
@@ -152,7 +156,14 @@ class Project:
         text = self.left.get(real(path)) if came is None else came.text
         self.how.append((self.options, keeps and came is None, text, came))
         self.done.append(m)
+        if is_script and (m.report.plan == "loop" or _carried(m)):
+            self.beneath |= self.imports.project(path) - {real(path)}
         return m
+
+    def _is_of_kept(self, path: Path) -> bool:
+        """Whether a kept loop works with what a file defines, which nothing else places, and that trains nothing."""
+        mine = real(path)
+        return mine in self.beneath and path not in self.kept and b".backward(" not in bytes_of(path)
 
     def _with_what_came(self, m: Migrated, brought: Brought) -> Migrated:
         """A script that has its loop from another file now, which is left without it."""

@@ -1,0 +1,102 @@
+"""A folder's files that a kept loop works with keep what they place: no Trainer places it."""
+
+import pytest
+from ptmigrate.migrate.migrate import Options
+from ptmigrate.migrate.project import collect, migrate_all
+
+from tests import forked
+from tests.migrate.running import CARD
+
+LAYERS = """\
+import torch
+from torch import nn
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(4, 4).to(device)
+        self.b = nn.Sequential(nn.ReLU(), nn.Linear(4, 1).to(device))
+
+    def forward(self, x):
+        return self.b(self.a(x))
+"""
+RATES = """\
+import torch
+
+def rate(net, loader, device):
+    with torch.no_grad():
+        return sum(((net(x.to(device)) - y.to(device)) ** 2).sum().item() for x, y in loader)
+"""
+DATA = """\
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+x = torch.linspace(0, 1, 64).reshape(16, 4)
+loader = DataLoader(TensorDataset(x, x.sum(1, keepdim=True)), batch_size=4)
+"""
+TRAIN = """\
+import torch
+from data import loader
+from layers import Net
+from rates import rate
+
+def fit(net, loader, device):
+    optimizer = torch.optim.SGD(net.parameters(), 0.1)
+    for epoch in range(3):
+        {first}
+        for x, y in loader:
+            x, y = x.to(device), y.to(device)
+            optimizer.zero_grad()
+            loss = ((net(x) - y) ** 2).mean()
+            loss.backward()
+            optimizer.step()
+        print(epoch, loss.item(), rate(net, loader, device))
+
+torch.manual_seed(0)
+fit(Net(), loader, "cuda" if torch.cuda.is_available() else "cpu")
+"""
+LEFT_EARLY = "if epoch > 1:\n            break"
+
+
+def folder(path, **texts):
+    """The files of a folder, migrated where they are; gives back what they became."""
+    for name, text in texts.items():
+        (path / f"{name}.py").write_text(text)
+    for m in migrate_all(collect([path]), Options()):
+        m.path.write_bytes(m.data)
+    return {name: (path / f"{name}.py").read_text() for name in texts}
+
+
+def printed(path):
+    done = forked.run(CARD, "train.py", cwd=path)
+    assert done.returncode == 0, done.stderr
+    return [line for line in done.stdout.splitlines() if not line.startswith("ptmigrate")]
+
+
+@pytest.mark.parametrize("also", [{}, {"a_first": "from layers import Net\nprint(Net())\n"}])
+def test_what_a_kept_loop_works_with_is_where_it_was(tmp_path, also):
+    texts = dict(train=TRAIN.format(first=LEFT_EARLY), data=DATA, layers=LAYERS, rates=RATES, **also)
+    for name, text in texts.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    before = printed(tmp_path)
+    after = folder(tmp_path, **texts)
+    assert "Runtime" in after["train"] and "nn.Linear(4, 4).to(device)" in after["layers"]
+    assert "net(x.to(device))" in after["rates"]
+    assert before and printed(tmp_path) == before
+    again = folder(tmp_path, **after)
+    assert again == after, "a second run changed something"
+
+
+def test_what_a_trainer_places_is_placed_by_it(tmp_path):
+    after = folder(tmp_path, train=TRAIN.format(first="net.train()"), data=DATA, layers=LAYERS, rates=RATES)
+    assert "Trainer(" in after["train"]
+    assert ".to(device)" not in after["layers"] + after["rates"]
+
+
+def test_a_file_that_trains_itself_is_a_script_of_its_own(tmp_path):
+    other = TRAIN.format(first="net.train()").replace("def fit", "def fit_other")
+    kept = f"from other import fit_other\n{TRAIN.format(first=LEFT_EARLY)}"
+    after = folder(tmp_path, train=kept, other=other, data=DATA, layers=LAYERS, rates=RATES)
+    assert "Runtime" in after["train"] and "Trainer(" in after["other"]

@@ -104,15 +104,24 @@ def to_forget(made: Callable[..., Any]) -> Callable[..., Any]:
     return opened
 
 
+def _starts_wandb(made: Callable[..., Any]) -> bool:
+    """`wandb.init`, without which nothing has the settings that a script reads of `wandb.config`, or of a run."""
+    named = getattr(made, "__module__", None), getattr(made, "__name__", None)
+    return isinstance(named[0], str) and named[0].partition(".")[0] == "wandb" and named[1] == "init"
+
+
 def on_rank_zero(made: Callable[..., Any]) -> Callable[..., Any]:
     """`made` itself on rank 0; on the others a call that does nothing: `on_rank_zero(SummaryWriter)(log_dir)`.
 
-    Where it opens a file (`on_rank_zero(open)(path, "w")`) the others get one that is forgotten.
+    Where it opens a file (`on_rank_zero(open)(path, "w")`) the others get one that is forgotten; of wandb.init a run
+    that has its settings, and writes nothing.
     """
     if place().rank == 0:
         return made
     if opens(made):
         return to_forget(made)
+    if _starts_wandb(made):
+        return lambda *args, **options: made(*args, **{**options, "mode": "disabled"})
     logger = logging.getLogger() if made is logging.basicConfig else getattr(made, "__self__", None)
     if isinstance(logger, logging.Logger) and logging.lastResort is not None:
         logger.addHandler(logging.lastResort)  # without any, `logging.info()` gives the root one that says all of it

@@ -6,6 +6,7 @@ WRITERS = {
     "tensorboardX.SummaryWriter",
     "tensorboard_logger.Logger",
     "wandb.init",
+    "wandb.Artifact",  # which looks for the files that it is given
     "neptune.init_run",
     "mlflow.start_run",
     "aim.Run",

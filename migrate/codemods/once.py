@@ -45,6 +45,9 @@ WRITES = {
     *(f"{n}.write" for n in ("sys.stdout", "tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.std.tqdm")),  # they print
     *(f"wandb.{n}" for n in "log watch finish save alert define_metric log_artifact".split()),
     *(f"mlflow.{n}" for n in "log_metric log_metrics log_param log_params log_artifact end_run set_experiment".split()),
+    # each of which begins a run where there is none
+    *(f"mlflow.{n}" for n in "log_artifacts log_figure log_dict log_text log_image log_table set_tag set_tags".split()),
+    *(f"mlflow.{n}.log_model" for n in ("pytorch", "pyfunc", "sklearn")),
     *(f"tensorboard_logger.{n}" for n in ("configure", "log_value", "log_images")),
     # without a handler of the script's own a logger says its warnings and errors on every rank, and nothing else
     *(f"logging.{n}" for n in ("basicConfig", "config.dictConfig", "config.fileConfig")),

@@ -116,3 +116,32 @@ def test_a_silent_writer_takes(use):
 def test_a_silent_writer_is_a_context():
     with Silent() as w:
         w.add_image("a", None)
+
+
+WANDB = """\
+config = None
+
+
+def init(project=None, config=None, mode="online"):
+    globals()["config"] = dict(config or {})
+    return mode
+"""
+READS = """\
+import os
+import wandb
+from ptmigrate.runtime import on_rank_zero
+
+run = on_rank_zero(wandb.init)(project="p", config={"lr": 0.1}, mode=MODE)
+with open("of" + os.environ["RANK"], "w") as f:
+    f.write(f"{run} {wandb.config['lr']}")
+"""
+
+
+@pytest.mark.parametrize("mode", ["online", "offline"])
+def test_a_run_of_wandb_has_its_settings_on_every_rank_and_is_rank_0s(tmp_path, mode):
+    """A script reads `wandb.config`, which is there once a run has begun."""
+    (tmp_path / "wandb.py").write_text(WANDB)
+    (tmp_path / "script.py").write_text(READS.replace("MODE", repr(mode)))
+    done = ptrun("--accelerator", "cpu", "--devices", "2", "script.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert [(tmp_path / f"of{r}").read_text() for r in (0, 1)] == [f"{mode} 0.1", "disabled 0.1"]

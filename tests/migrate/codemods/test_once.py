@@ -28,6 +28,15 @@ def once(source: str) -> str:
             "from torch.utils.tensorboard import SummaryWriter as W\nwith on_rank_zero(W)('runs') as w:\n    pass",
         ),
         ("import wandb\nrun = wandb.init()", "import wandb\nrun = on_rank_zero(wandb.init)()"),
+        (
+            "import wandb\na = wandb.Artifact('m', type='model')",
+            "import wandb\na = on_rank_zero(wandb.Artifact)('m', type='model')",
+        ),
+        ("import mlflow\nmlflow.set_tag('a', 1)", "import mlflow\non_rank_zero(mlflow.set_tag)('a', 1)"),
+        (
+            "import mlflow.pytorch\nmlflow.pytorch.log_model(net, 'net')",
+            "import mlflow.pytorch\non_rank_zero(mlflow.pytorch.log_model)(net, 'net')",
+        ),
         ("import wandb\nwandb.log({'a': f(1)})", "import wandb\non_rank_zero(wandb.log)({'a': f(1)})"),
         (
             "import torchvision.utils as v\nv.save_image(x, 'a.png')",
@@ -92,6 +101,9 @@ def test_rank_0_does_it(before, after):
         "numpy.save(a, b)",
         "model.save(a)",
         "import wandb\nx = wandb.Image(y)",
+        "import wandb\nconfig = wandb.config",
+        "import mlflow\nmlflow.set_tracking_uri('a')",
+        "import mlflow\ninfo = mlflow.pytorch.log_model(net, 'net')",
         "from torchvision.utils import save_image\nx = save_image(y)",
         "import wandb\nif rank == 0:\n    wandb.init()",
         "class SummaryWriter:\n    pass\nw = SummaryWriter()",

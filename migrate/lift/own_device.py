@@ -167,12 +167,19 @@ def _made_there(facts: Facts, call: ast.Call) -> tuple[tuple[int, int], str, lis
 
 
 def _handed(facts: Facts, call: ast.Call) -> tuple[tuple[int, int], str, list[ast.AST]] | None:
-    """`to_device(device, net)`, of a function of the script's own and a device that the file has by that name."""
+    """`to_device(device, net)`, of a function of the script's own and a device that the file has by that name, or that
+    is made there: `rate(net, torch.device(f"cuda:{rank}"))`.
+    """
     own = facts.devices.function_of(call) is not None or (facts.others and found_there(facts, call.func) is not None)
-    where = [a for a in given_to(call) if isinstance(a, ast.Name)] if own else []
-    where = [a for a in where if facts.scopes.scope_of(a).lookup(a.id) is facts.scopes.module]
+    where = [a for a in given_to(call) if _is_of_file(facts, a)] if own else []
     where = [a for a in where if facts.devices.is_device(a) and not facts.devices.is_host(a)]
     return _at(facts, where[0]) if len(where) == 1 else None
+
+
+def _is_of_file(facts: Facts, given: ast.expr) -> bool:
+    if isinstance(given, ast.Name):
+        return facts.scopes.scope_of(given).lookup(given.id) is facts.scopes.module
+    return isinstance(given, ast.Call) and facts.names.resolve(given.func) == "torch.device"
 
 
 def _made_anywhere(facts: Facts, chunk: Chunk, call: ast.Call, s: ast.AST) -> bool:

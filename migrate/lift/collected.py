@@ -9,14 +9,27 @@ from dataclasses import dataclass, field
 from ..facts.arguments import given_to
 from ..facts.nodes import walk
 from ..facts.script import Facts
-from .chunks import Binder, Chunk, Variable
-from .nodes import names_of, walk_here
+from .chunks import Binder, Chunk, Variable, given_arguments
+from .nodes import local_function, names_of, walk_here
 from .rates import GROUPS
 from .reads import stored
 from .recipe import CannotLift, DataPass, Recipe
-from .shown import SHOWS
+from .shown import SHOWS, shows
 
 ARITHMETIC = ("min", "max", "len", "int", "float", "round", "abs", "pow", "sum")
+# which their first argument is written to
+FILLED_FIRST = ("numpy.add.at", "numpy.subtract.at", "numpy.maximum.at", "numpy.put", "numpy.copyto", "numpy.place")
+STEPS = (
+    "backward",
+    "step",
+    "zero_grad",
+    "scale",
+    "unscale_",
+    "set_postfix",
+    "set_description",
+    "close",
+    "requires_grad_",
+)
 FILLS = ("append", "update", "add", "extend", "push", "record", "add_")
 
 
@@ -45,7 +58,7 @@ def collected(
             of_script = attribute is not None and not set(map(ast.unparse, names_of(attribute))) & own
             if attribute is not None and of_script and any(depends(a, own, shown) for a in given_by(n)):
                 _note_attribute(facts, train, attribute, n, found)
-            name = filled_by(n)
+            name = filled_by(n) or _handed_to(facts, n)
             if name is None or name.id in own or _is_bar(facts, name):
                 continue
             var = binder.variable(name)
@@ -135,6 +148,39 @@ def filled_by(n: ast.AST) -> ast.Name | None:
     return None
 
 
+def _handed_to(facts: Facts, n: ast.AST) -> ast.Name | None:
+    """What a call that stands alone gives values to keep: an object by any method, what NumPy or a function fills."""
+    call = n.value if isinstance(n, ast.Expr) else None
+    if not isinstance(call, ast.Call):
+        return None
+    full = facts.names.resolve(call.func)
+    if full is not None or isinstance(call.func, ast.Name):
+        f = local_function(facts, call.func) if full is None and isinstance(call.func, ast.Name) else None
+        first = call.args[0] if full in FILLED_FIRST and call.args else _filled_in(facts, f, call) if f else None
+        if f is None and full is None and facts.scopes.scope_of(call.func).lookup(call.func.id) is not None:  # type: ignore[attr-defined]
+            first = call.func  # an object that is called
+        return first if isinstance(first, ast.Name) else None
+    root: ast.expr = call
+    while isinstance(root, (ast.Call, ast.Attribute, ast.Subscript)):
+        if isinstance(root, ast.Call) and isinstance(root.func, ast.Attribute) and root.func.attr in STEPS:
+            return None
+        root = root.func if isinstance(root, ast.Call) else root.value
+    return root if isinstance(root, ast.Name) and root.id != "self" and not shows(call) else None
+
+
+def _filled_in(facts: Facts, f: ast.FunctionDef, call: ast.Call) -> ast.expr | None:
+    """The argument, or the script's own name, that a function of this file fills."""
+    given = given_arguments(f, call)
+    for s in f.body:
+        for n in walk_here(s):
+            name = filled_by(n)
+            if name is not None and name.id in given:
+                return given[name.id]
+            if name is not None and _is_global(facts, name):
+                return name
+    return None
+
+
 def _held(node: ast.expr) -> ast.expr:
     """The x of `x[i]["loss"]`."""
     while isinstance(node, ast.Subscript):
@@ -144,6 +190,8 @@ def _held(node: ast.expr) -> ast.expr:
 
 def given_by(n: ast.AST) -> list[ast.expr]:
     """What a filling puts in."""
+    if isinstance(n, ast.Expr) and isinstance(n.value, ast.Call):
+        return [a for c in walk(n.value, ast.Call) for a in given_to(c)]
     if isinstance(n, ast.Call):
         return given_to(n)
     return [n.value] if isinstance(n, (ast.AugAssign, ast.Assign)) else []

@@ -21,12 +21,13 @@ from .recipe import DataPass, Recipe
 from .self_named import names_itself
 from .sums import Sums
 
-SHOWS = ("print", "log", "info", "write", "display", "debug", "warning", "flush")
+SHOWS = ("print", "log", "info", "write", "writerow", "display", "debug", "warning", "flush")
 METERS = ("append", "update", "push", "record")
 PICTURES = {
     "save_image", "add_image", "add_images", "add_figure", "add_histogram", "add_video", "add_audio", "add_embedding",
     "imshow", "imsave", "imwrite",
 }  # fmt: skip
+SAVES = ("torch.save", "numpy.save", "numpy.savez", "numpy.savetxt", "json.dump", "pickle.dump")
 NUMBERS = (
     "item",
     "detach",
@@ -103,7 +104,7 @@ class Shown:
 
     def tells(self, call: ast.Call) -> list[ast.expr]:
         """What a call shows of its arguments, itself or in the function of the script's own that it calls."""
-        if shows(call) or is_picture(call):
+        if shows(call) or is_picture(call) or self.facts.names.resolve(call.func) in SAVES:
             return [] if keeps(call) else [call]
         return [e for e, own in self._parameters(call) if any(self._is_shown(n) or self._is_pictured(n) for n in own)]
 

@@ -14,6 +14,7 @@ from ..facts.arguments import given_to
 from ..facts.nodes import walk
 from ..facts.scopes import Scope
 from ..facts.script import Facts
+from ..facts.tensor_methods import root
 from .chunks import Chunk, given_arguments
 from .filled import filled_in_loops
 from .loaders import is_loader
@@ -46,6 +47,9 @@ def needs_cpu(r: Rewriter) -> tuple[ast.expr, str] | None:
     kept = kept_tensor(facts, [*read, *called, *around]) or tensor_of_object(facts, r.chunks)
     if kept is not None:
         return kept, "this tensor, which the loop reads"
+    unmoved = given_first(facts, r.chunks, {n for n, _ in read}, homes)
+    if unmoved is not None:
+        return unmoved, "this tensor, which the loop reads"
     held = next((c for c in filled_in_loops(facts) if c not in r.own_device.calls), None)
     if held is not None:
         return held, "this tensor, which a loop over batches fills"
@@ -79,6 +83,22 @@ def kept_tensor(facts: Facts, names: Iterable[tuple[str, Scope]]) -> ast.expr | 
             for value in values:
                 if facts.tensors.is_tensor(value) or facts.tensors.is_leaf(value):
                     return value
+    return None
+
+
+def given_first(facts: Facts, chunks: list[Chunk], names: Set[str], homes: tuple[Scope, ...]) -> ast.expr | None:
+    """The x of `model(x[i])` that the loop reads of the script, whatever gave it: a network takes nothing but tensors.
+
+    `names`: what the loop reads, and nothing moves.
+    """
+    for call in (c for chunk in chunks for s in chunk.statements for c in walk(s, ast.Call)):
+        given = call.args[0] if call.args and facts.loops.is_model_call(call) else None
+        name = root(given) if given is not None else None
+        if given is None or name is None or name.id not in names:
+            continue
+        of_objects = (a for c in walk(given, ast.Call) for a in c.args for _ in walk(a, ast.Name))  # noise.add(x)
+        if not any(True for _ in of_objects) and facts.scopes.scope_of(name).lookup(name.id) in homes:
+            return given
     return None
 
 

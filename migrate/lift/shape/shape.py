@@ -9,6 +9,7 @@ from .appends import append_in_place
 from .attributes import name_attributes
 from .bars import open_bars
 from .branches import call_in_one_place
+from .endless import draw_from_an_iterator
 from .evaluations import inline_evaluation
 from .flags import write_out_flags
 from .hoist import hoist_passes
@@ -18,6 +19,7 @@ from .iterators import draw_in_a_loop
 from .listed import count_what_is_listed
 from .loops import around_lone_loop, count_whiles, end_whiles, name_the_epoch, name_the_first
 from .modes import switch_in_place
+from .over_loaders import draw_by_the_loop
 from .parameters import name_given
 from .phases import write_out_phases
 from .ranges import count_there
@@ -39,6 +41,7 @@ STEPS: tuple[Callable[[Facts], str | None], ...] = (
     add_in_place,
     append_in_place,
     begin_apart,
+    draw_by_the_loop,
     name_before,
     import_above,
     call_in_one_place,
@@ -51,6 +54,7 @@ STEPS: tuple[Callable[[Facts], str | None], ...] = (
     inline_step,
     inline_evaluation,
     return_below,
+    draw_from_an_iterator,
     draw_in_a_loop,
     count_whiles,
     end_whiles,

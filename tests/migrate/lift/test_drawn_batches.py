@@ -47,14 +47,15 @@ for step in range(6):
     loss.backward()
     optimizer.step()
     print(step, loss.item())
-"""
+AFTER"""
+AGAIN = "print(net(next(it)[0]).sum().item())\n"  # a second draw: the generator stays
 LOADERS = ["DataLoader(Data(X, Y), batch_size=4)", "DataLoader(TensorDataset(X, Y), batch_size=4, collate_fn=collate)"]
 CYCLES = ["forever", "itertools.cycle"]
 YIELDS = ["while True:\n        for b in loader:\n            yield b", "while True:\n        yield from loader"]
 
 
-def script(loader=LOADERS[0], cycle="forever", yields=YIELDS[0]):
-    return MAIN.replace("MADE", f"{cycle}({loader})").replace("YIELDS", yields)
+def script(loader=LOADERS[0], cycle="forever", yields=YIELDS[0], after=AGAIN):
+    return MAIN.replace("MADE", f"{cycle}({loader})").replace("YIELDS", yields).replace("AFTER", after)
 
 
 @pytest.mark.parametrize("loader", LOADERS)
@@ -63,13 +64,20 @@ def test_of_the_same_file(tmp_path, loader, cycle, yields):
     assert f"{cycle}(on_device({loader}))" in check_on_card(tmp_path, DATA + script(loader, cycle, yields))
 
 
+@pytest.mark.parametrize("loader", LOADERS)
+@pytest.mark.parametrize("yields", YIELDS)
+def test_what_is_drawn_once_a_step_is_the_trainers(tmp_path, loader, yields):
+    result = check_on_card(tmp_path, DATA + script(loader, yields=yields, after=""))
+    assert "next(" not in result and "on_device" not in result
+
+
 def test_of_another_file(tmp_path):
     text = "import torch\nfrom data import *\n" + script()
     assert f"forever(on_device({LOADERS[0]}))" in check_project_on_card(tmp_path, main=text, data=DATA)["main"]
 
 
 def test_by_a_method(tmp_path):
-    head, loop = script().split("it = forever(")
+    head, loop = script(after="").split("it = forever(")
     made, loop = loop.split("\n", 1)
     lines = ["class Trainer:", "    def __init__(self):", f"        self.it = self.forever({made}", ""]
     lines += ["    def forever(self, source):", "        while True:", "            yield from source", ""]
@@ -79,7 +87,7 @@ def test_by_a_method(tmp_path):
 
 
 def test_what_no_network_gets_is_drawn_as_it_was():
-    text = DATA + script().replace("net(x), y)", "net(X), Y)")
+    text = DATA + script(after="").replace("net(x), y)", "net(X), Y)")
     assert "on_device" not in migrate_text(text).text
 
 
@@ -113,11 +121,16 @@ MOVED = ["x, y = (t.cuda() for t in batch)", "x, y = batch[0].cuda(), batch[1].c
 GIVEN = "while (batch := next(it, None)) is not None:"
 
 
-@pytest.mark.parametrize("test", [GIVEN, "while batch := next(it, ()):"])
 @pytest.mark.parametrize("moved", MOVED)
-def test_that_a_condition_names(tmp_path, test, moved):
-    text = WALRUS.replace("WHILE", test).replace("MOVED", moved)
+def test_that_a_condition_names(tmp_path, moved):
+    text = WALRUS.replace("WHILE", "while batch := next(it, ()):").replace("MOVED", moved)
     assert "iter(on_device(self.loader))" in check_on_card(tmp_path, text)
+
+
+@pytest.mark.parametrize("moved", MOVED)
+def test_all_that_a_condition_names_are_the_trainers(tmp_path, moved):
+    result = check_on_card(tmp_path, WALRUS.replace("WHILE", GIVEN).replace("MOVED", moved))
+    assert "iter(" not in result and "on_device" not in result
 
 
 def test_what_a_condition_names_and_no_network_gets_is_drawn_as_it_was():

@@ -59,7 +59,7 @@ def collected(
             if attribute is not None and of_script and any(depends(a, own, shown) for a in given_by(n)):
                 _note_attribute(facts, train, attribute, n, found)
             name = filled_by(n) or _handed_to(facts, n)
-            if name is None or name.id in own or _is_bar(facts, name):
+            if name is None or name.id in own or is_bar(facts, name):
                 continue
             var = binder.variable(name)
             if not (isinstance(var, Variable) or _is_global(facts, name)):
@@ -307,7 +307,7 @@ def _is_of_numbers(facts: Facts, f: ast.Lambda, own: set[str]) -> bool:
     return True
 
 
-def _is_bar(facts: Facts, name: ast.Name) -> bool:
+def is_bar(facts: Facts, name: ast.Name) -> bool:
     """Whether a name is a progress bar, which only shows: `loader = tqdm(loader)`, `loader.desc = text`."""
     scope = facts.scopes.scope_of(name).lookup(name.id)
     values = facts.devices.assigned(name.id, scope) if scope is not None else None

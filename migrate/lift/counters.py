@@ -16,7 +16,7 @@ from ..facts.nodes import walk
 from ..facts.script import Facts
 from .as_often import once_a_sample
 from .chunks import Binder, Chunk, Variable, Variables
-from .collected import depends, filled_by, given_by
+from .collected import filled_by, given_by, is_bar
 from .elements import fills_of, weighed_fills
 from .in_order import Fills, is_list
 from .nodes import walk_here
@@ -303,8 +303,17 @@ def _check_collections(
             filled = filled_by(n)
             if filled is None or filled.id in own or not isinstance(binder.variable(filled), Variable):
                 continue
-            if any(depends(value, own, set()) for value in given_by(n)):
+            if _fills_its_part(n, filled, own | {chunk.passing.index or ""}) and not is_bar(facts, filled):
                 raise CannotLift(n, f"`{filled.id}` collects values over the evaluation")
+
+
+def _fills_its_part(n: ast.AST, filled: ast.Name, own: set[str]) -> bool:
+    """Whether a filling makes of its thing what goes by the batches that a rank has: also where it only counts them."""
+    if isinstance(n, ast.AugAssign):
+        return True
+    target = n.targets[0] if isinstance(n, ast.Assign) else n.func if isinstance(n, ast.Call) else n
+    put_in = [*given_by(n), target]
+    return any(x.id in own for e in put_in for x in walk(e, ast.Name))
 
 
 def _root(node: ast.expr) -> ast.Name | None:

@@ -79,7 +79,12 @@ def _followed(of: BatchCall, there: There, mixing: Mixing) -> Flow:
     given = {**dict(zip(names, of.args, strict=False)), **{k: v for k, v in of.keywords.items() if k}}
     if f.args.vararg is not None:
         given[f.args.vararg.arg] = run.held(of.args[len(names) :])
-    return mixing.flow(f, given, there.holder, constants(call, f, names))
+    inside = mixing.flow(f, given, there.holder, constants(call, f, names))
+    for test in inside.decided.values():
+        if call not in run.flow.decided:
+            run.flow.decided[call] = call
+            run.flow.there.setdefault(call, place_of(there, test))
+    return inside
 
 
 def _run_there(of: BatchCall, there: There) -> Value:

@@ -27,6 +27,7 @@ from .batch_pairs import is_along, spread_apart
 from .batch_places import column, indexed
 from .batch_shapes import Shapes
 from .batch_tensors import losses_of
+from .batch_tests import asks
 from .batch_values import BUFFER, PLAIN, REDUCED, Flow, Value
 from .batch_views import numbers
 from .classes import Function
@@ -159,7 +160,10 @@ class Run:
                 self.flow.may_mix.append(s.iter)
         elif isinstance(s, (ast.While, ast.If)):
             self.value(s.test)
+            asked = self._asks_all(s.test)
             self.block([*s.body, *s.orelse])
+            if asked:
+                self._decide(s)
         elif isinstance(s, (ast.With, ast.AsyncWith)):
             for item in s.items:
                 self.value(item.context_expr)
@@ -170,6 +174,22 @@ class Run:
             self.value(s.value)
         elif isinstance(s, ast.Assert):
             self.value(s.test)
+
+    def _asks_all(self, test: ast.expr) -> bool:
+        """Whether a test asks for something of all samples together: `loss.item() > 1`, `mask.any()`."""
+        known = {name for name, value in self.env.items() if value.kind != "plain"}
+        return self.value(test).kind == "reduced" and asks(test, known)
+
+    def _decide(self, s: ast.If | ast.While) -> None:
+        """What stands under such a test: a share may answer it otherwise than the whole batch."""
+        for n in (n for x in (*s.body, *s.orelse) for n in walk(x)):
+            if isinstance(n, ast.Return):
+                self.flow.decided[n] = s.test
+            elif isinstance(n, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
+                targets = n.targets if isinstance(n, ast.Assign) else [n.target]
+                names = [x.id for t in targets for x in walk(t, ast.Name)]
+                if any(self.env.get(name, PLAIN).kind != "plain" for name in names):
+                    self.flow.decided[n] = s.test
 
     def expects(self, e: ast.expr) -> int:
         """The rank that what an expression is assigned to shows; 0 where none does."""
@@ -258,6 +278,8 @@ class Run:
             return found
         if isinstance(e, (ast.IfExp, ast.BoolOp)):
             parts = [e.body, e.orelse] if isinstance(e, ast.IfExp) else e.values
+            if isinstance(e, ast.IfExp) and self._asks_all(e.test):
+                self.flow.decided[e] = e.test
             return self.joined([self.value(x) for x in parts])
         if isinstance(e, ast.UnaryOp):
             return self.value(e.operand)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 
+from ..facts.batch_tests import asks
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from .counted import Counted
-from .decisions import asks
 from .mixes import flow_of
 from .recipe import CannotLift, DataPass
 from .shown import of_the_batch

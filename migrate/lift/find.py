@@ -27,6 +27,7 @@ from .padded import padded_batches
 from .passes import evaluation, pass_in_place, pass_of_function
 from .private import by_sample
 from .recipe import CannotLift, DataPass, Optimization, Recipe
+from .steered import steered
 from .step import epoch_schedulers, loose_tensors, optimization, whole_batches
 from .texts import check_texts
 from .unset import check_unset
@@ -336,6 +337,7 @@ def _whole(facts: Facts, train: DataPass, step: Optimization) -> CannotLift | No
         or given_gradient(facts, train)
         or by_sample(facts)
         or changed_gradients(facts)
+        or steered(facts, train)
         or loose_tensors(facts, train, step)
         or mixes_samples(facts, train)
     )

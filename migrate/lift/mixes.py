@@ -57,11 +57,21 @@ def mixes_samples(facts: Facts, train: DataPass) -> CannotLift | None:
     found = (n for n in flow.mixes if any(up in feeds for up in (n, *facts.scopes.ancestors(n))))
     node = next((n for n in found if not (is_mean_along(facts, n) and is_the_loss(facts, n, train.body))), None)
     if node is None:
-        return None
+        return _decided(facts, flow, feeds)
     inner = flow.within.get(node)
     where = f": {flow.there[node]}" if node in flow.there else ""
     where = f": `{facts.short(inner)}` in {_place(facts, inner)}" if inner is not None else where
     return CannotLift(node, f"`{facts.short(node)}` mixes the samples of a batch{where}")
+
+
+def _decided(facts: Facts, flow: Flow, feeds: set[ast.stmt]) -> CannotLift | None:
+    """What is differentiated by a test of all samples together: `if loss.item() > 1: loss = loss / 2`."""
+    for node, test in flow.decided.items():
+        if any(up in feeds for up in (node, *facts.scopes.ancestors(node))):
+            where = f": {flow.there[test]}" if test in flow.there else ""
+            says = f"`{facts.short(test)}` decides by the values of the batch what is differentiated{where}"
+            return CannotLift(node, says)
+    return None
 
 
 def _has_networks_that_may(facts: Facts) -> bool:

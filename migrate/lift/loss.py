@@ -236,9 +236,10 @@ class Reduction(Parts):
         if known is not None:
             return known  # of one number, or of several that were put together
         before, after = self.value(taken), self.value(call)
-        if after.kind == "batch" or (before.kind == "plain" and self.of_weights(taken)):
-            return None  # along another dimension; of the weights
         along = sum(a is not taken for a in given_to(call))
+        several = after.kind == "batch" and not (along == 0 and after.holds)  # a batch by one name may be one tensor
+        if several or (before.kind == "plain" and self.of_weights(taken)):
+            return None  # along another dimension; of the weights
         if before.kind != "batch" and along:
             return None
         if last in SUMS:

@@ -181,8 +181,8 @@ class BatchCall:
             networks = mixing.networks
             if networks is not None and holder is not None:
                 inside.mixes[:] = networks.surely(holder, inside)
-            for test in inside.decided.values():
-                self.run.flow.decided.setdefault(self.call, test)
+            if inside.decided:
+                self.run.flow.decided.setdefault(self.call, next(iter(inside.decided.values())))
             if inside.mixes:
                 if inside.mixes[0] in inside.sure:
                     self.run.flow.sure.append(self.call)

@@ -80,10 +80,9 @@ def _followed(of: BatchCall, there: There, mixing: Mixing) -> Flow:
     if f.args.vararg is not None:
         given[f.args.vararg.arg] = run.held(of.args[len(names) :])
     inside = mixing.flow(f, given, there.holder, constants(call, f, names))
-    for test in inside.decided.values():
-        if call not in run.flow.decided:
-            run.flow.decided[call] = call
-            run.flow.there.setdefault(call, place_of(there, test))
+    if inside.decided and call not in run.flow.decided:
+        run.flow.decided[call] = call
+        run.flow.there[call] = place_of(there, next(iter(inside.decided.values())))
     return inside
 
 

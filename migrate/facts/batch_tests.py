@@ -11,7 +11,7 @@ ASKS_KIND = ("isinstance", "hasattr", "callable", "type")
 SAME = (ast.Is, ast.IsNot, ast.In, ast.NotIn)  # what it is, which keys it has
 
 
-def asks(test: ast.AST, part: set[str]) -> bool:
+def asks_values(test: ast.AST, part: set[str]) -> bool:
     """Whether a test asks for more of the batch than what every share of it has alike."""
     if isinstance(test, ast.Name):
         return test.id in part
@@ -22,13 +22,13 @@ def asks(test: ast.AST, part: set[str]) -> bool:
     if isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id in ASKS_KIND:
         return False
     if isinstance(test, ast.Subscript) and isinstance(test.value, ast.Attribute) and test.value.attr == "shape":
-        return numbers(test.slice) in ([], [0]) and asks(test.value.value, part)
+        return numbers(test.slice) in ([], [0]) and asks_values(test.value.value, part)
     match test:
         case ast.Call(func=ast.Attribute(value=of, attr="size"), args=[dimension, *_]):
-            return numbers(dimension) in ([], [0]) and asks(of, part)
+            return numbers(dimension) in ([], [0]) and asks_values(of, part)
         case ast.Call(func=ast.Name(id="len"), args=[sized]) if _is_shape(sized):
             return False
-    return any(asks(child, part) for child in ast.iter_child_nodes(test))
+    return any(asks_values(child, part) for child in ast.iter_child_nodes(test))
 
 
 def _of_shapes(test: ast.Compare) -> bool:

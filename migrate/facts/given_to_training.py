@@ -1,8 +1,10 @@
 """What the function that goes through the batches is given, and is no network: no loader gives it, nothing places it.
 
-def fit(model, loader, X_val, y_val):
-    for x, y in loader: ...
-    loss = criterion(model(X_val.to(device)), y_val.to(device))
+    def fit(model, loader, X_val, y_val):
+        for x, y in loader: ...
+        loss = criterion(model(X_val.to(device)), y_val.to(device))
+
+Their moves stay.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from .batch_pairs import is_along, spread_apart
 from .batch_places import column, indexed
 from .batch_shapes import Shapes
 from .batch_tensors import losses_of
-from .batch_tests import asks
+from .batch_tests import asks_values
 from .batch_values import BUFFER, PLAIN, REDUCED, Flow, Value
 from .batch_views import numbers
 from .classes import Function
@@ -159,7 +159,6 @@ class Run:
             if over.kind == "batch" and over.dim == 0 and not over.holds and self._carries(s):
                 self.flow.may_mix.append(s.iter)
         elif isinstance(s, (ast.While, ast.If)):
-            self.value(s.test)
             asked = self._asks_all(s.test)
             self.block([*s.body, *s.orelse])
             if asked:
@@ -177,8 +176,9 @@ class Run:
 
     def _asks_all(self, test: ast.expr) -> bool:
         """Whether a test asks for something of all samples together: `loss.item() > 1`, `mask.any()`."""
-        known = {name for name, value in self.env.items() if value.kind != "plain"}
-        return self.value(test).kind == "reduced" and asks(test, known)
+        if self.value(test).kind != "reduced":
+            return False
+        return asks_values(test, {name for name, value in self.env.items() if value.kind != "plain"})
 
     def _decide(self, s: ast.If | ast.While) -> None:
         """What stands under such a test: a share may answer it otherwise than the whole batch."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from ..facts.batch_tests import asks
+from ..facts.batch_tests import asks_values
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from .counted import Counted
@@ -27,7 +27,7 @@ def once_a_sample(facts: Facts, passing: DataPass, added: ast.AugAssign) -> bool
             break
         if isinstance(up, (ast.If, ast.While, ast.For)):
             around.append((up, up.iter if isinstance(up, ast.For) else up.test))
-    while around and not asks(around[-1][1], part):
+    while around and not asks_values(around[-1][1], part):
         around.pop()
     if not around:
         return False

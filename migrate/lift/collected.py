@@ -19,17 +19,10 @@ from .shown import SHOWS, shows
 ARITHMETIC = ("min", "max", "len", "int", "float", "round", "abs", "pow", "sum")
 # which their first argument is written to
 FILLED_FIRST = ("numpy.add.at", "numpy.subtract.at", "numpy.maximum.at", "numpy.put", "numpy.copyto", "numpy.place")
+# which keep nothing of what they are given
 STEPS = (
-    "backward",
-    "step",
-    "zero_grad",
-    "scale",
-    "unscale_",
-    "set_postfix",
-    "set_description",
-    "close",
-    "requires_grad_",
-)
+    "backward", "step", "zero_grad", "scale", "unscale_", "set_postfix", "set_description", "close", "requires_grad_",
+)  # fmt: skip
 FILLS = ("append", "update", "add", "extend", "push", "record", "add_")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from ..facts.batch_tests import asks
+from ..facts.batch_tests import asks_values
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from .nodes import is_call_of, walk_here
@@ -16,7 +16,7 @@ def check_decisions(facts: Facts, train: DataPass) -> None:
     """Raise for a test of the batch's values that leaves the batches, skips one, or decides about a backward pass."""
     part = of_the_batch(train, set(), {})
     for n in (n for s in train.body for n in walk_here(s)):
-        if not isinstance(n, ast.If) or not asks(n.test, part):
+        if not isinstance(n, ast.If) or not asks_values(n.test, part):
             continue
         loop = next(up for up in facts.scopes.ancestors(n) if isinstance(up, (ast.For, ast.While)))
         if any(_goes_elsewhere(s, loop is train.loop) for s in (*n.body, *n.orelse)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from abc import ABC, abstractmethod
 from functools import cached_property
 
 from ..facts.nodes import walk
@@ -11,26 +12,31 @@ from .criteria import Called, Criteria
 from .loss_parts import Key, constructed, element, key_of, of_each, same_places, sets
 
 
-class Parts(Counted):
+class Parts(Counted, ABC):
     """What gives the names of a step their values, as wholes and in parts; the reductions are a subclass's."""
 
     criteria: Criteria
     deep = 0
 
+    @abstractmethod
     def kind(self, e: ast.expr) -> str | None:
-        raise NotImplementedError
+        """What an expression is over the samples: "mean", "sum", or None where nothing shows it."""
 
+    @abstractmethod
     def either(self, node: ast.AST, kinds: list[str | None]) -> str | None:
-        raise NotImplementedError
+        """What several are that may stand for one; CannotLift where some are means and others sums."""
 
+    @abstractmethod
     def of_name(self, node: ast.Name) -> str | None:
-        raise NotImplementedError
+        """`kind` of what a name has where it is read."""
 
+    @abstractmethod
     def repeated(self, node: ast.AST, kind: str | None, through: list[ast.expr]) -> str | None:
-        raise NotImplementedError
+        """What is added up in loops that go through these."""
 
+    @abstractmethod
     def when_called(self, what: Called, call: ast.Call, key: Key | None = None) -> str | None:
-        raise NotImplementedError
+        """What a call gives of what it runs; `key`: which part of that."""
 
     def gives(self, name: str) -> list[tuple[ast.Assign | ast.AugAssign, ast.stmt, ast.expr, Key | None]]:
         """The assignments that give a name its value, in order; and which part of a value that is."""

@@ -321,9 +321,10 @@ class Reduction(Parts):
         if isinstance(call.func, ast.Attribute) and call.func.attr == "values" and not call.args:
             return self.kind(call.func.value)
         found = self.criteria.called(call.func)
-        kinds = [self.when_called(what, call) for what in found]
-        told = None if found else asked([call], self.criteria.constant)
-        return self.either(call, kinds) if found else told if told != "none" and told else self._passed_on(call)
+        if found:
+            return self.either(call, [self.when_called(what, call) for what in found])
+        told = asked([call], self.criteria.constant)  # by the call itself: `criterion(out, y, reduction="sum")`
+        return told if told in ("mean", "sum") else self._passed_on(call)
 
     def _passed_on(self, call: ast.Call) -> str | None:
         """What is not known gives back the loss that it is given, as `scaler.scale(loss)` does."""

@@ -25,11 +25,11 @@ A_LOSS = re.compile(r"loss|criterion|entropy|(^|_)(ce|nll|ohem)(_|$)", re.IGNORE
 # which node is of which graph, and what puts the nodes of one together
 POOLS = re.compile(r"\.batch\b(?!\s*=[^=])|\bbatch=|\.ptr\b|global_\w+_pool|[Pp]ooling\b|Aggregation\b|[Rr]eadout")
 WEIGHTS = ("weight", "weights", "class_weight", "class_weights")  # a number weighs the loss as a whole
-# what a network has that mixes: without any of it none is followed
+# what a network has that mixes, or that a test asks of all samples: without any of it none is followed
 MAY_MIX = (
     ".t()", ".T", "@ ", "matmul", "mm(", "cdist", "pdist", "einsum", "dim=0", "dim=(0", "axis=0", "axis=(0", "(0)",
     " 0)", ",0)", "perm(", "roll(", "flip(", "sort", "register_buffer", "LSTM", "GRU", "RNN", "Transformer",
-    "MultiheadAttention",
+    "MultiheadAttention", "mean()", "sum()", "max()", "min()", "norm()", "any()", "all()", "item()",
 )  # fmt: skip
 LEFT_OUT = ("ignore_index", "ignore_label")
 STRAIGHT = replace(BATCH, straight=True)
@@ -104,7 +104,7 @@ def _place(facts: Facts, node: ast.AST) -> str:
 
 
 def flow_of(facts: Facts, train: DataPass, into_networks: bool = False) -> Flow:
-    """The step followed from its batch on, and into the networks that it calls."""
+    """The step followed from its batch on; `into_networks`: and into the networks that it calls."""
     given = _batch(facts, train)
     return (facts.following if into_networks else facts.mixing).flow(train.loop, given, None)  # type: ignore[arg-type]  # only its body is followed
 

@@ -6,9 +6,17 @@ There is a pass for training and may be one for evaluation, each written in plac
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import wraps
+from typing import TYPE_CHECKING, TypeVar
 
 from ..facts.arguments import argument_at
+
+if TYPE_CHECKING:
+    from ..facts.script import Facts
+
+T = TypeVar("T")
 
 LIFTED_FROM = "Lifted from"  # begins the docstring of a lifted class, by which a result is known again
 
@@ -42,6 +50,20 @@ class DataPass:
     result: ast.expr | None = None  # what the caller assigns the function's value to
     returns: ast.expr | None = None
     no_grad: bool = False
+
+
+def once_a_pass(question: Callable[[Facts, DataPass], T]) -> Callable[[Facts, DataPass], T]:
+    """Keeps the answer to a question of a pass: its loop stays the same."""
+
+    @wraps(question)
+    def asked(facts: Facts, passing: DataPass) -> T:
+        key = (question, passing.loop)
+        if key not in facts.answers:
+            facts.answers[key] = question(facts, passing)
+        answer: T = facts.answers[key]
+        return answer
+
+    return asked
 
 
 @dataclass

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from ..facts.spelled import spelled
-from .recipe import DataPass
+from .recipe import DataPass, once_a_pass
 from .touched import DOTTED, touched
 
 Store = ast.Assign | ast.AugAssign
@@ -22,16 +22,9 @@ PLAIN = (
 )
 
 
+@once_a_pass
 def same_numbers(facts: Facts, passing: DataPass) -> set[str]:
     """The names to which every statement of the step that gives them a value gives such a number."""
-    key = (same_numbers, passing.loop)
-    if key not in facts.answers:
-        facts.answers[key] = _same_numbers(facts, passing)
-    found: set[str] = facts.answers[key]
-    return found
-
-
-def _same_numbers(facts: Facts, passing: DataPass) -> set[str]:
     stores: dict[str, list[Store | None]] = {}
     for n in (n for s in passing.body for n in walk(s, ast.Name) if not isinstance(n.ctx, ast.Load)):
         stores.setdefault(n.id, []).append(given_by(facts, n))

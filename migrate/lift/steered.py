@@ -9,7 +9,7 @@ import ast
 from collections.abc import Iterator
 
 from ..facts.arguments import argument
-from ..facts.batch_tests import asks
+from ..facts.batch_tests import asks_values
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from .nodes import local_function
@@ -34,11 +34,11 @@ def _steering(facts: Facts, body: list[ast.stmt], part: set[str], given: set[str
     groups, weights = _gone_through(body, (GROUPS,)), _gone_through(body, WEIGHTS)
     samples = (part & (given | stored(body))) - weights
     for n in (n for s in body for n in walk(s)):
-        if isinstance(n, (ast.Assign, ast.AugAssign)) and asks(n.value, part):
+        if isinstance(n, (ast.Assign, ast.AugAssign)) and asks_values(n.value, part):
             targets = n.targets if isinstance(n, ast.Assign) else [n.target]
             if any(_is_option(t, groups) or _is_of_a_weight(t, weights, samples) for t in targets):
                 yield n
-        elif isinstance(n, ast.Call) and any(asks(a, part) for a in (*n.args, *(k.value for k in n.keywords))):
+        elif isinstance(n, ast.Call) and any(asks_values(a, part) for a in (*n.args, *(k.value for k in n.keywords))):
             if isinstance(n.func, ast.Attribute):
                 if _steps_by(facts, n, n.func) or _changes_a_weight(n.func, weights, samples):
                     yield n
@@ -52,7 +52,7 @@ def _inside(facts: Facts, call: ast.Call, part: set[str], depth: int) -> Iterato
     if not isinstance(f, ast.FunctionDef) or not any(word in facts.text.get(f) for word in (GROUPS, *OF_A_WEIGHT)):
         return
     given = ((a.arg, argument(call, f, a.arg)) for a in (*f.args.posonlyargs, *f.args.args, *f.args.kwonlyargs))
-    names = {name for name, value in given if value is not None and asks(value, part)}
+    names = {name for name, value in given if value is not None and asks_values(value, part)}
     yield from _steering(facts, f.body, spread(f.body, names, set(), {}), names, depth + 1)
 
 
@@ -77,7 +77,7 @@ def _is_of_a_weight(target: ast.expr, weights: set[str], samples: set[str]) -> b
     """`p.grad`, `p.data` and `net.weight.data`, or a part of it; not those of the samples."""
     while isinstance(target, ast.Subscript):
         target = target.value
-    if not isinstance(target, ast.Attribute) or target.attr not in OF_A_WEIGHT or asks(target.value, samples):
+    if not isinstance(target, ast.Attribute) or target.attr not in OF_A_WEIGHT or asks_values(target.value, samples):
         return False
     of = target.value
     return isinstance(of, ast.Attribute) or (isinstance(of, ast.Name) and of.id in weights)

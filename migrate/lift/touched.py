@@ -12,18 +12,9 @@ from ..facts.nodes import walk
 from ..facts.script import Facts
 from ..facts.spelled import spelled
 from .reads import stored
-from .recipe import DataPass
+from .recipe import DataPass, once_a_pass
 
 DOTTED = (ast.Name, ast.Attribute)
-
-
-def touched(facts: Facts, passing: DataPass) -> set[str]:
-    """Their names, as `meter` and `self.meter`."""
-    key = (touched, passing.loop)
-    if key not in facts.answers:
-        facts.answers[key] = _touched(facts, passing)
-    found: set[str] = facts.answers[key]
-    return found
 
 
 def asks_touched(node: ast.AST, of: set[str]) -> bool:
@@ -31,7 +22,9 @@ def asks_touched(node: ast.AST, of: set[str]) -> bool:
     return bool(of) and any(isinstance(n, DOTTED) and spelled(n) in of for n in walk(node))
 
 
-def _touched(facts: Facts, passing: DataPass) -> set[str]:
+@once_a_pass
+def touched(facts: Facts, passing: DataPass) -> set[str]:
+    """Their names, as `meter` and `self.meter`."""
     own = (stored(passing.body) | {n.id for n in walk(passing.target, ast.Name)}) - {passing.index}
     found: set[str] = set()
     for n in (n for s in passing.body for n in walk(s)):

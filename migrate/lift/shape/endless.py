@@ -22,11 +22,11 @@ from ..loaders import is_loader
 from ..nodes import is_call_of, local_function
 from ..reads import stored
 from ..splice import Splice, indent
+from .draws import is_quiet, of_builtin
 from .edits import Edits
 from .free import free_at
 from .hoist import comes_first
 from .loops import nearest_loop
-from .over_loaders import is_quiet
 
 
 def draw_from_an_iterator(facts: Facts) -> str | None:
@@ -78,8 +78,8 @@ def _only_draw(facts: Facts, made: ast.Assign, name: str) -> ast.Call | None:
     if len(reads) != 1 or len(scope.stores.get(name, ())) != 1 or name in scope.globals:
         return None
     draw = facts.scopes.parents.get(reads[0])
-    is_draw = isinstance(draw, ast.Call) and isinstance(draw.func, ast.Name) and draw.func.id == "next"
-    return draw if is_draw and draw.args == [reads[0]] and not draw.keywords else None  # type: ignore
+    only = isinstance(draw, ast.Call) and len(draw.args) == 1 and of_builtin(draw, "next") is reads[0]
+    return draw if only else None  # type: ignore[return-value]
 
 
 def _written(facts: Facts, made: ast.Assign, loader: ast.expr, draw: ast.Call) -> str | None:

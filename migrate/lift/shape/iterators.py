@@ -15,11 +15,10 @@ from ...facts.script import Facts
 from ..nodes import is_call_of, walk_here
 from ..splice import Splice, indent
 from .bars import is_steady
+from .draws import ends_with_it, is_quiet, of_builtin
 from .edits import Edits, block_lines
 from .free import free_at
 from .loops import nearest_loop
-
-QUIET = ("time.", "datetime.")  # what may be called between the making of the iterator and the loop
 
 
 @dataclass(frozen=True)
@@ -49,18 +48,10 @@ def draw_in_a_loop(facts: Facts) -> str | None:
 
 def _drawn(facts: Facts, loop: ast.While | ast.For) -> _Drawn | None:
     first = loop.body[0]
-    if (
-        not isinstance(first, ast.Try)
-        or first.orelse
-        or first.finalbody
-        or loop.orelse
-        or facts.text.margin(loop).strip()
-    ):
+    handler = ends_with_it(first)
+    if handler is None or not isinstance(first, ast.Try) or loop.orelse or facts.text.margin(loop).strip():
         return None
-    handler = first.handlers[0] if len(first.handlers) == 1 else None
-    if len(loop.body) < 2 or len(first.body) != 1 or handler is None or len(handler.body) < 2 or handler.name:
-        return None
-    if not (isinstance(handler.type, ast.Name) and handler.type.id == "StopIteration"):
+    if len(loop.body) < 2 or len(first.body) != 1 or len(handler.body) < 2 or handler.name:
         return None
     draw, again, anew = first.body[0], handler.body[-1], handler.body[-2]
     name, made = _drawn_from(draw), _made(anew)
@@ -78,21 +69,16 @@ def _drawn(facts: Facts, loop: ast.While | ast.For) -> _Drawn | None:
 def _drawn_from(s: ast.stmt) -> str | None:
     """`it` in `x = next(it)`."""
     call = s.value if isinstance(s, ast.Assign) and len(s.targets) == 1 else None
-    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "next"):
-        return None
-    only = call.args[0] if len(call.args) == 1 and not call.keywords else None
+    only = of_builtin(call, "next") if isinstance(call, ast.Call) and len(call.args) == 1 else None
     return only.id if isinstance(only, ast.Name) else None
 
 
 def _made(s: ast.stmt) -> tuple[str, str] | None:
     """`it` and `loader` in `it = iter(loader)`."""
-    call = s.value if isinstance(s, ast.Assign) and len(s.targets) == 1 else None
-    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "iter"):
+    if not isinstance(s, ast.Assign) or len(s.targets) != 1 or not isinstance(s.targets[0], ast.Name):
         return None
-    of = call.args[0] if len(call.args) == 1 else None
-    target = s.targets[0]  # type: ignore[attr-defined]
-    plain = isinstance(of, (ast.Name, ast.Attribute)) and isinstance(target, ast.Name)
-    return (target.id, ast.unparse(of)) if plain and of is not None else None
+    of = of_builtin(s.value, "iter")
+    return (s.targets[0].id, ast.unparse(of)) if isinstance(of, (ast.Name, ast.Attribute)) else None
 
 
 def _plain(s: ast.stmt) -> str:
@@ -106,9 +92,8 @@ def _made_before(facts: Facts, loop: ast.stmt, text: str) -> ast.stmt | None:
     for s in reversed(block[: block.index(loop)]):
         if _plain(s) == text:
             return None if Splice(facts.text).shares_a_line(s) else s
-        calls = list(walk(s, ast.Call))
-        quiet = all((facts.names.resolve(c.func) or "").startswith(QUIET) for c in calls)
-        if not (isinstance(s, ast.Assign) and quiet and isinstance(s.value, (ast.Constant, ast.Call))):
+        gives_none = isinstance(s, ast.Assign) and isinstance(s.value, (ast.Constant, ast.Call))
+        if not gives_none or not is_quiet(facts, s):
             return None
     return None
 

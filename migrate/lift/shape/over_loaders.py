@@ -10,6 +10,7 @@ The last batch is the last in both; nothing else draws from the iterator.
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass
 
 from ...facts.nodes import walk
@@ -18,14 +19,16 @@ from ..loaders import is_loader, values_of
 from ..nodes import walk_here
 from ..reads import stored
 from ..splice import Splice
+from .draws import ends_with_it, is_quiet, of_builtin
 from .edits import Edits
 from .free import free_at
 from .hoist import comes_first
 from .loops import nearest_loop
 
-QUIET_METHODS = ("train", "eval", "zero_grad", "set_postfix", "set_description")
-QUIET = ("time.", "datetime.")
 Loop = ast.For | ast.While
+PLAIN = ast.Name | ast.Attribute | ast.Subscript
+# whose own generators may do something behind the last batch, which a draw by hand does not come to
+GENERATORS = ("Sampler", "IterableDataset")
 
 
 @dataclass(frozen=True)
@@ -52,15 +55,13 @@ def draw_by_the_loop(facts: Facts) -> str | None:
 
 def _drawn(facts: Facts, s: ast.Assign) -> _Drawn | None:
     """What draws from the iterator that a statement makes, where one loop below does and nothing else."""
-    call, target = s.value, s.targets[0]
-    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "iter"):
+    loader, target = of_builtin(s.value, "iter"), s.targets[0]
+    if not isinstance(loader, PLAIN) or len(s.targets) != 1 or not isinstance(target, ast.Name):
         return None
-    if len(call.args) != 1 or len(s.targets) != 1 or not isinstance(target, ast.Name):
-        return None
-    scope, loader = facts.scopes.scope_of(s), call.args[0]
+    scope = facts.scopes.scope_of(s)
     reads = list(facts.scopes.reads(target.id, scope))
     draw = facts.scopes.parents.get(reads[0]) if len(reads) == 1 and len(scope.stores.get(target.id, ())) == 1 else None
-    if not (isinstance(draw, ast.Call) and isinstance(draw.func, ast.Name) and draw.func.id == "next"):
+    if not isinstance(draw, ast.Call) or of_builtin(draw, "next") is not reads[0]:
         return None
     loop = nearest_loop(facts, draw)
     if not isinstance(loop, Loop) or loop.orelse or target.id in scope.globals:
@@ -69,21 +70,9 @@ def _drawn(facts: Facts, s: ast.Assign) -> _Drawn | None:
     if loop not in block or Splice(facts.text).shares_a_line(s):
         return None
     between = block[block.index(s) + 1 : block.index(loop)]
-    if not all(is_quiet(facts, n) for n in between) or not isinstance(loader, (ast.Name, ast.Attribute, ast.Subscript)):
+    if not all(is_quiet(facts, n) for n in between) or stored(between) & {n.id for n in walk(loader, ast.Name)}:
         return None
     return _Drawn(loop, s, loader, draw, facts.scopes.statement_of(draw))
-
-
-def is_quiet(facts: Facts, s: ast.stmt) -> bool:
-    """Whether a statement draws nothing and leaves the loader alone."""
-    calls = list(walk(s, ast.Call))
-    if isinstance(s, ast.Expr):
-        c = s.value
-        of_it = isinstance(c, ast.Call) and isinstance(c.func, ast.Attribute) and c.func.attr in QUIET_METHODS
-        return (of_it and calls == [c]) or isinstance(c, ast.Constant)
-    return isinstance(s, (ast.Assign, ast.AugAssign, ast.AnnAssign)) and all(
-        (facts.names.resolve(c.func) or "").startswith(QUIET) for c in calls
-    )
 
 
 def _written(facts: Facts, drawn: _Drawn) -> str | None:
@@ -92,15 +81,28 @@ def _written(facts: Facts, drawn: _Drawn) -> str | None:
         return _until_it_ends(facts, drawn)
     if not is_loader(facts, drawn.loader):
         return None
-    if isinstance(loop, ast.For):
-        return _counted(facts, drawn) if _is_length(facts, loop.iter, drawn.loader) else None
-    if any(n is drawn.draw for n in walk(loop.test)):
+    if isinstance(loop, ast.While) and any(n is drawn.draw for n in walk(loop.test)):
         return _named(facts, drawn)
-    return _while_below(facts, drawn)
+    if _goes_on_behind(facts):
+        return None
+    if isinstance(loop, ast.While):
+        return _while_below(facts, drawn)
+    return _counted(facts, drawn) if _is_length(facts, loop.iter, drawn.loader) else None
+
+
+def _goes_on_behind(facts: Facts) -> bool:
+    """Whether a loader may draw, or do, something behind its last batch: a loop that counts stops one step before it.
+
+    A generator that is given to it goes on there (torch's RandomSampler asks it for one permutation more).
+    """
+    given = any(k.arg == "generator" for c in facts.walk(ast.Call) for k in c.keywords)
+    bases = (ast.unparse(b) for c in facts.walk(ast.ClassDef) for b in c.bases)
+    there = any(re.search(r"\bgenerator\s*=|Sampler\)|IterableDataset\)", o.text) for o in facts.others)
+    return given or there or any(b.endswith(GENERATORS) for b in bases)
 
 
 def _is_length(facts: Facts, counted: ast.expr, loader: ast.expr) -> bool:
-    """`range(len(loader))`: the loop leaves the iterator one step before its end, where nothing draws of another's."""
+    """`range(len(loader))`"""
     if not (isinstance(counted, ast.Call) and isinstance(counted.func, ast.Name) and counted.func.id == "range"):
         return False
     return len(counted.args) == 1 and not counted.keywords and _counts(facts, counted.args[0], loader)
@@ -108,8 +110,6 @@ def _is_length(facts: Facts, counted: ast.expr, loader: ast.expr) -> bool:
 
 def _counts(facts: Facts, n: ast.expr, loader: ast.expr) -> bool:
     """`len(loader)`, or a name of it."""
-    if "generator" in facts.text.text:
-        return False
     if isinstance(n, ast.Name):
         scope = facts.scopes.scope_of(n).lookup(n.id)
         values = values_of(facts, n.id, scope) if scope is not None and n.id not in scope.params else []
@@ -171,14 +171,13 @@ def _until_it_ends(facts: Facts, drawn: _Drawn) -> str | None:
     """`try: x = next(it)` / `except StopIteration: break`, at the top of a loop without an end."""
     loop = drawn.loop
     first = loop.body[0]
-    if not isinstance(first, ast.Try) or first.orelse or first.finalbody or len(first.handlers) != 1:
+    handler = ends_with_it(first)
+    if handler is None or len(handler.body) != 1 or not isinstance(handler.body[0], ast.Break) or len(loop.body) < 2:
         return None
-    handler = first.handlers[0]
-    stops = isinstance(handler.type, ast.Name) and handler.type.id == "StopIteration"
-    if not stops or len(handler.body) != 1 or not isinstance(handler.body[0], ast.Break) or len(loop.body) < 2:
+    taken, *more = first.body  # type: ignore[attr-defined]
+    if more or not (isinstance(taken, ast.Assign) and taken.value is drawn.draw and len(taken.targets) == 1):
         return None
-    (taken, *more), call = first.body, drawn.draw
-    if more or not (isinstance(taken, ast.Assign) and taken.value is call and len(taken.targets) == 1):
+    if len(drawn.draw.args) != 1:
         return None
     edits = Edits(facts)
     edits.replace_lines(first.lineno, first.end_lineno or first.lineno, [])

@@ -1,6 +1,7 @@
 """What is differentiated may be chosen by a test of all samples together: a share would choose otherwise."""
 
 import pytest
+from ptmigrate.migrate.lift.mixes import MAY_MIX
 from ptmigrate.migrate.migrate import Options, migrate_text
 from ptmigrate.migrate.project import collect, migrate_all
 
@@ -74,3 +75,9 @@ def test_a_function_of_another_file(tmp_path, test, whole):
     done = {m.path.name: m for m in migrate_all(collect([tmp_path / "train.py"]), Options())}["train.py"]
     assert ("divide_batches = False" in done.result.text) is whole
     assert any("in halved() of losses.py" in n.message for n in done.report.attention) is whole
+
+
+def test_a_network_that_has_no_other_word_of_what_mixes():
+    text = in_a_network("h / 2 if h.mean() > 1 else h").replace("torch.manual_seed(0)", "torch.manual_seed(3)")
+    result = migrate_text(text)
+    assert "divide_batches = False" in result.text, [w for w in MAY_MIX if w in text]

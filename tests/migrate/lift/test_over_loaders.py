@@ -119,7 +119,9 @@ UNCHANGED = {
     "begun elsewhere": BELOW.replace("i = 0", "i = 1"),
     "steps that are left out": BELOW.replace("    i += 1", "    if len(x) < 3: continue\n    i += 1"),
     "no loader": "rows = [(torch.ones(2, 5), torch.zeros(2, dtype=int))]\n" + ALL.replace("train_loader", "rows"),
-    "a generator of its own, which goes on": "generator = torch.Generator()\n" + ALL,
+    "the end of another": ALL.replace("iter(train_loader)", "iter(train_loader, None)"),
+    "another loader by its name": ALL.replace("\nfor", "\ntrain_loader = test_loader\nfor"),
+    "no end that is told": UNTIL.replace("next(batches)", "next(batches, None)"),
 }
 
 
@@ -130,3 +132,21 @@ def test_other_loops_stay(loop):
 
 def test_what_is_none_below_the_loop_stays():
     assert draw_by_the_loop(Facts(script(NAMED) + "    print(batch)\n")) is None
+
+
+GIVEN = "g = torch.Generator()\ntrain_loader = torch.utils.data.DataLoader(train_loader.dataset, generator=g)\n"
+OWN = "class Own(torch.utils.data.Sampler):\n    pass\n"
+GAN = "generator = nn.Linear(5, 5)\n"  # no generator of numbers
+
+
+@pytest.mark.parametrize("loop", [ALL, BELOW])
+@pytest.mark.parametrize("above, stays", [(GIVEN, True), (OWN, True), (GAN, False)])
+def test_a_loader_may_go_on_behind_its_last_batch(loop, above, stays):
+    text = script(loop).replace("\nfor epoch in", f"\n{above}\nfor epoch in", 1)
+    assert (draw_by_the_loop(Facts(text)) is None) is stays
+
+
+@pytest.mark.parametrize("above", [GIVEN, OWN])
+def test_a_loop_that_comes_to_the_end_comes_to_it_as_before(above):
+    text = script(UNTIL).replace("\nfor epoch in", f"\n{above}\nfor epoch in", 1)
+    assert draw_by_the_loop(Facts(text)) is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from .arguments import argument_at
 from .batch_views import numbers
 
 OF_ALL = ("dtype", "device", "ndim", "dim", "requires_grad", "training", "is_cuda")  # the same of every share
@@ -24,8 +25,8 @@ def asks_values(test: ast.AST, part: set[str]) -> bool:
     if isinstance(test, ast.Subscript) and isinstance(test.value, ast.Attribute) and test.value.attr == "shape":
         return numbers(test.slice) in ([], [0]) and asks_values(test.value.value, part)
     match test:
-        case ast.Call(func=ast.Attribute(value=of, attr="size"), args=[dimension, *_]):
-            return numbers(dimension) in ([], [0]) and asks_values(of, part)
+        case ast.Call(func=ast.Attribute(value=of, attr="size")) if (asked := argument_at(test, "dim", 0)) is not None:
+            return numbers(asked) in ([], [0]) and asks_values(of, part)
         case ast.Call(func=ast.Name(id="len"), args=[sized]) if _is_shape(sized):
             return False
     return any(asks_values(child, part) for child in ast.iter_child_nodes(test))

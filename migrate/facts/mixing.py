@@ -187,8 +187,8 @@ class Run:
                 self.flow.decided[n] = s.test
             elif isinstance(n, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
                 targets = n.targets if isinstance(n, ast.Assign) else [n.target]
-                names = [x.id for t in targets for x in walk(t, ast.Name)]
-                if any(self.env.get(name, PLAIN).kind != "plain" for name in names):
+                names = [x for t in targets for x in walk(t, ast.Name)]
+                if any(isinstance(x.ctx, ast.Store) or self.env.get(x.id, PLAIN).kind != "plain" for x in names):
                     self.flow.decided[n] = s.test
 
     def expects(self, e: ast.expr) -> int:

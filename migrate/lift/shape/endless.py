@@ -52,7 +52,7 @@ def _gone_over(facts: Facts, made: ast.expr) -> ast.expr | None:
     plain = not (f.args.defaults or f.args.kwonlyargs or f.args.vararg or f.args.kwarg or f.args.posonlyargs)
     if not isinstance(only, ast.While) or only.orelse or len(only.body) != 1 or not plain:
         return None
-    if not (isinstance(only.test, ast.Constant) and only.test.value) or len(f.args.args) != 1 or len(made.args) != 1:
+    if not (isinstance(only.test, ast.Constant) and only.test.value) or len(made.args) != 1:
         return None
     source = _yielded_whole(only.body[0])
     loader = made.args[0]

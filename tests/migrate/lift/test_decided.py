@@ -27,6 +27,7 @@ DECIDED = {
     "if": step("if loss.item() > 1:\n    loss = loss / 2"),
     "else": step("if loss < 1:\n    pass\nelse:\n    loss *= 0.5"),
     "an expression": step("loss = loss * (0.5 if loss.item() > 1 else 1.0)"),
+    "by a weight": step("w = 1.0\nif loss.item() > 1:\n    w = 0.5\nloss = loss * w"),
     "by a name": step("far = loss.item() > 1\nif far:\n    loss = loss / 2"),
     "while": step("n = 0\nwhile loss > 1 and n < 3:\n    loss, n = loss * 0.9, n + 1"),
     "of the outputs": NESTED.replace(LOSS, f"        if out.mean() > 0:\n            out = out / 2\n{LOSS}"),
@@ -78,6 +79,10 @@ def test_a_function_of_another_file(tmp_path, test, whole):
 
 
 def test_a_network_that_has_no_other_word_of_what_mixes():
-    text = in_a_network("h / 2 if h.mean() > 1 else h").replace("torch.manual_seed(0)", "torch.manual_seed(3)")
+    text = (
+        in_a_network("h / 2 if h.mean() > 1 else h")
+        .replace("torch.manual_seed(0)", "torch.manual_seed(3)")
+        .replace("loss.item()", "loss")
+    )
     result = migrate_text(text)
-    assert "divide_batches = False" in result.text, [w for w in MAY_MIX if w in text]
+    assert "divide_batches = False" in result.text and [w for w in MAY_MIX if w in text] == ["mean()"]

@@ -45,7 +45,13 @@ WHOLE = {
 }
 DIVIDED = {
     "by its number": ("if i == 7:\n            break", "pass"),
-    "by what all shares have": ("if x.shape[1] < 4 or y is None or x.dim() != 2:\n            continue", "pass"),
+    "by what all shares have": (
+        "if x.shape[1] < 4 or y is None or x.dim() != 2 or x.dtype == torch.long:\n            continue",
+        "pass",
+    ),
+    "by a size": ("if x.size(-1) < 4 or x.size(dim=1) < 4:\n            continue", "pass"),
+    "by shapes": ("if x.shape == y.shape or y.size() == x.size():\n            continue", "pass"),
+    "by how many dimensions": ("if len(x.shape) != 2 or len(y.size()) != 2:\n            continue", "pass"),
     "nothing but a line": ("pass", "if loss.item() < 0.3:\n            low = 1"),
     "out of a loop of its own": (
         "for k in range(3):\n            if y[0] > k:\n                break\n        x = x * 1",

@@ -59,6 +59,9 @@ UNCHANGED = {
     "no loader": PLAIN.replace("cycle(train_loader)", "cycle([(torch.ones(2, 5), torch.zeros(2, dtype=int))])"),
     "two draws": PLAIN.replace("    loss = ", "    x, y = next(data)\n    loss = "),
     "a draw in some steps": PLAIN.replace("    x, y = next(data)", "    if step % 2 == 0:\n        x, y = next(data)"),
+    "goes on in the next of the loops around it": PLAIN.replace(
+        PLAIN[PLAIN.index("for step"):], "for epoch in range(2):\n" + indent(PLAIN[PLAIN.index("for step"):], "    ")),
+    "something is drawn in the same line": PLAIN.replace("x, y = next(data)", "x, y = [torch.rand(1), next(data)][1]"),
     "something is drawn before": PLAIN.replace("    x, y = next", "    noise = torch.randn(3)\n    x, y = next"),
     "several of a step": PLAIN.replace("    x, y = next", "    for _ in range(2):\n        x, y = next"),
     "nothing is trained": PLAIN.replace("    loss.backward()\n", ""),

@@ -45,6 +45,12 @@ for i in range(len(train_loader)):
     x, y = batch
     print(i)
     ...""",
+    "with its number, unpacked": """
+batches = iter(train_loader)
+for i in range(len(train_loader)):
+    x, y = next(batches)
+    print(i)
+    ...""",
     "in an expression": """
 batches = iter(train_loader)
 for i in range(len(train_loader)):
@@ -100,14 +106,19 @@ ALL, UNTIL, NAMED, BELOW = (
 UNCHANGED = {
     "fewer than there are": ALL.replace("len(train_loader)", "len(train_loader) - 1"),
     "as many as another has": ALL.replace("len(train_loader)", "len(test_loader)"),
+    "no more than nine": ALL.replace("len(train_loader))", "len(train_loader), 9)"),
+    "something else when it is over": ALL.replace("    ...", "    pass\nelse:\n    ..."),
+    "something is drawn in the same line": ALL.replace("x, y =", "x, y = torch.rand(1),"),
     "from the second on": ALL.replace("range(len", "range(1, len"),
     "two of each": ALL.replace("    ...", "    x, y = next(batches)\n    ..."),
     "not in every step": ALL.replace("    x, y = next(batches)", "    if i % 2 == 0:\n        x, y = next(batches)"),
     "something is drawn before it": ALL.replace("    x, y = next", "    noise = torch.randn(3)\n    x, y = next"),
     "something is drawn in between": ALL.replace("\nfor", "\nnoise = torch.randn(3)\nfor"),
+    "something is drawn in between by a call alone": ALL.replace("\nfor", "\ntorch.randn(3)\nfor"),
     "what is shown of the last batch": ALL.replace("    x, y = next", "    seen = x if i else None\n    x, y = next"),
     "the iterator is read": ALL.replace("    ...", "    print(batches)\n    ..."),
     "another end": UNTIL.replace("break", "batches = None"),
+    "something else at the end": UNTIL.replace("break", "print('end')"),
     "another error": UNTIL.replace("StopIteration", "RuntimeError"),
     "more in the draw": UNTIL.replace("= next(batches)\n", "= next(batches)\n        print(len(x))\n"),
     "another end of a walrus": NAMED.replace("None)", "0)"),
@@ -116,6 +127,7 @@ UNCHANGED = {
     ),
     "counted in some steps": BELOW.replace("    i += 1", "    if i > 2: i += 1"),
     "counted by two": BELOW.replace("i += 1", "i += 2"),
+    "set in some steps": BELOW.replace("    ...", "    if i == 3: i = 4\n    ..."),
     "begun elsewhere": BELOW.replace("i = 0", "i = 1"),
     "steps that are left out": BELOW.replace("    i += 1", "    if len(x) < 3: continue\n    i += 1"),
     "no loader": "rows = [(torch.ones(2, 5), torch.zeros(2, dtype=int))]\n" + ALL.replace("train_loader", "rows"),

@@ -40,6 +40,7 @@ MIXES = {
     "of one step a sample": (LSTM, "h = self.cell(self.inner(x[:, 0]).unsqueeze(1))[0].squeeze(1)"),
     "rows of a sample, by their number": ("nn.RNN(30, 8)", "h = self.cell(x.view(x.size(0), -1))[0]"),
     "turned behind the samples": ("nn.LSTM(5, 8)", "h = self.cell(x.permute(0, 2, 1))[0][:, -1]"),
+    "words": (f"{LSTM}\n        self.words = nn.Embedding(9, 8)", "h = self.cell(self.words(x.long()))[0].mean(1)"),
     "attention": (LAYER, "h = self.cell(self.inner(x)).mean(1)"),
     "attention of its own": (
         "nn.MultiheadAttention(8, 2)", "x = torch.relu(self.inner(x))\n        h = self.cell(x, x, x)[0].mean(1)"
@@ -57,6 +58,11 @@ APART = {
     "attention, batch_first": (f"{LAYER[:-1]}, batch_first=True)", "h = self.cell(self.inner(x)).mean(1)"),
     "attention, turned": (LAYER, "h = self.cell(self.inner(x).transpose(0, 1))[0]"),
     "as many steps as a view says": (LSTM, "h = self.cell(self.inner(x).view(5, -1, 8))[0][-1]"),
+    "a shape that nothing shows": (LSTM, "h = self.cell(self.inner(x).view(*self.shape))[0][-1]"),
+    "turned by what nothing shows": (
+        LSTM,
+        "import einops\n        h = self.cell(einops.rearrange(self.inner(x), 'b t c -> t b c'))[0][-1]",
+    ),
     "a step at a time": ("nn.LSTMCell(6, 8)", "h, c = self.cell(x[:, 0])"),
     "an order that nothing shows": ("nn.LSTM(6, 8, batch_first=FIRST)", "h = self.cell(x)[0][:, -1]"),
 }

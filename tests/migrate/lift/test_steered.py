@@ -38,6 +38,10 @@ NOT = {
     "clamped": script("        for p in model.parameters():\n            p.data.clamp_(-0.1, 0.1)\n"),
     "gradients by a number": script(between="        for p in model.parameters():\n            p.grad.mul_(0.5)\n"),
     "the samples themselves": script("        x.data.add_(out.mean(1, keepdim=True).detach())\n"),
+    "the samples themselves, turned": script("        x.T.data.add_(out.mean().item())\n"),
+    "a gradient that is read": script(
+        between="        for p in model.parameters():\n            q = p.grad.mul(loss.item())\n"
+    ),
     "another object's step": script("        shown.step(len(x))\n", above="\nclass Shown:\n    def step(self, n):\n"
                                     "        pass\nshown = Shown()\n"),
 }  # fmt: skip

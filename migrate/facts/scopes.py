@@ -104,6 +104,7 @@ class Scopes:
         self.of_name: dict[ast.Name, Scope] = {}
         self.hidden: set[ast.Name] = set()  # names that a comprehension binds for itself, there
         self._of_generators: set[str] = set()  # what any comprehension binds
+        self._readers: dict[str, list[Scope]] | None = None  # those that read a name, once it is asked
         self.module = Scope(tree, None)
         self.by_node[tree] = self.module
         self._fill(self._adopt(tree)[::-1], self.module)
@@ -263,6 +264,11 @@ class Scopes:
 
     def reads(self, name: str, scope: Scope) -> Iterator[ast.Name]:
         """Every read of the name that this scope binds, in it and in the scopes below."""
+        if scope is self.module:  # a file of a thousand functions asks for a thousand names
+            for s in self._readers_of(name):
+                if not self._hides(name, s):
+                    yield from s.loads[name]
+            return
         stack = [scope]
         while stack:
             s = stack.pop()
@@ -270,6 +276,26 @@ class Scopes:
                 continue
             yield from s.loads.get(name, ())
             stack.extend(s.children)
+
+    def _readers_of(self, name: str) -> list[Scope]:
+        """The scopes in which a name is read, in the order in which `reads` goes through them."""
+        if self._readers is None:
+            self._readers = {}
+            stack = [self.module]
+            while stack:
+                s = stack.pop()
+                for read in s.loads:
+                    self._readers.setdefault(read, []).append(s)
+                stack.extend(s.children)
+        return self._readers.get(name, [])
+
+    def _hides(self, name: str, scope: Scope) -> bool:
+        """Whether a scope, or one around it, has a name of its own where the module has one."""
+        while scope.parent is not None:
+            if scope.binds(name) and not scope.is_class:
+                return True
+            scope = scope.parent
+        return False
 
     def statement_of(self, node: ast.AST) -> ast.stmt:
         """The innermost statement that a node stands in."""

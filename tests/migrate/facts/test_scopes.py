@@ -3,7 +3,7 @@
 import ast
 
 import pytest
-from ptmigrate.migrate.facts.scopes import Scopes
+from ptmigrate.migrate.facts.scopes import Scope, Scopes
 from ptmigrate.migrate.lift.nodes import names_of
 
 
@@ -62,3 +62,28 @@ def test_the_block_of_a_statement():
     blocks = {ast.unparse(s): scopes.block_of(s) for s in ast.walk(tree) if isinstance(s, ast.Expr)}
     shown = {name: [ast.unparse(s)[:1] for s in block] for name, block in blocks.items()}
     assert shown == {"a": ["a", "b"], "b": ["a", "b"], **{n: [n] for n in "cdef"}, "g": ["t", "m", "g"]}
+
+
+@pytest.mark.parametrize(
+    ("source", "lines"),
+    [
+        ("x\ndef f():\n    x\n    def g(): x\nlambda: x", [1, 5, 3, 4]),
+        ("def f(x):\n    x\n    def g(): x\nx", [4]),
+        ("def f():\n    x = 1\n    lambda: x\nx", [4]),
+        ("def f():\n    global x\n    x = 1\n    x\nx", [5, 4]),
+        ("class A:\n    x = 1\n    x\n    def f(self): x", [3, 4]),
+        ("def f():\n    class A:\n        x = 1\n        def g(self, x): x\n        def h(self): x", [5]),
+        ("y", []),
+    ],
+)
+def test_reads_of_a_name_of_the_module(source, lines):
+    scopes = Scopes(ast.parse(source))
+    assert [n.lineno for n in scopes.reads("x", scopes.module)] == lines
+
+
+def test_a_question_about_one_name_does_not_go_through_all_functions(monkeypatch):
+    scopes = Scopes(ast.parse("".join(f"def f{i}(x): return x + f{i - 1}\n" for i in range(300))))
+    asked, binds = [], Scope.binds
+    monkeypatch.setattr(Scope, "binds", lambda scope, name: asked.append(name) or binds(scope, name))
+    assert all(len(list(scopes.reads(f"f{i}", scopes.module))) == 1 for i in range(299))
+    assert len(asked) == 299

@@ -8,6 +8,9 @@ FORMATS = ("concise", "full", "json", "sarif", "github", "junit")
 
 
 def main(arguments: list[str] | None = None) -> None:
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a name or a line that the terminal cannot show is shown escaped
+            stream.reconfigure(errors="backslashreplace")
     try:
         code = run(sys.argv[1:] if arguments is None else arguments)
         sys.stdout.flush()

@@ -318,7 +318,7 @@ def _report(
 
         text = FORMATS[format_](done, report, ladder)
         if where is not None:
-            where.write_text(text, encoding="utf-8", newline="\n")
+            where.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
         else:
             click.echo(text, nl=False, err=to_stderr)
     elif wrote:
@@ -332,6 +332,9 @@ def _report(
 
 def main() -> None:
     """Entry point: what stands after a bare `--` belongs to the script that --verify runs."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a name or a line that the terminal cannot show is shown escaped
+            stream.reconfigure(errors="backslashreplace")
     args = sys.argv[1:]
     own, rest = (args[: args.index("--")], args[args.index("--") + 1 :]) if "--" in args else (args, [])
     command(args=own, prog_name="ptmigrate", obj=rest)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -109,7 +110,7 @@ def kept_projects(files: list[File], imports: Imports) -> set[Path]:
     kept: set[Path] = set()
     for path, _, is_script in files:
         data = raw[real(path)]
-        named = mentions_torch(data) or any(key.stem.encode() in data for key in trains)
+        named = mentions_torch(data) or any(os.fsencode(key.stem) in data for key in trains)
         if not (is_script and trains and named) or real(path) in trains or _is_lifted(data):
             continue
         project = imports.project(path) - {real(path)}

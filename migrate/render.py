@@ -22,7 +22,7 @@ ONE_BY_ONE = 5  # notes of one cause in a file
 def render(report: Report, where: Path | None = None, to_stderr: bool = False) -> None:
     """One line an edit, `path:line:column: CODE message`, then what needs a person, then a summary."""
     if where is not None:
-        with where.open("w", encoding="utf-8") as f:
+        with where.open("w", encoding="utf-8", errors="backslashreplace") as f:
             _render(report, Console(file=f, width=1000, color_system=None))
     else:
         _render(report, Console(stderr=to_stderr, soft_wrap=True, highlight=False))

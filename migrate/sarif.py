@@ -75,7 +75,7 @@ def _notification(f: FileReport) -> dict[str, Any]:
 
 
 def _location(path: str, line: int, column: int) -> dict[str, Any]:
-    plain = quote(path.replace(os.sep, "/"))
+    plain = quote(os.fsencode(path.replace(os.sep, "/")))  # a name of other bytes, too
     uri = f"file://{plain}" if os.path.isabs(path) else plain
     region = {"startLine": line, "startColumn": column}
     return {"physicalLocation": {"artifactLocation": {"uri": uri}, "region": region}}

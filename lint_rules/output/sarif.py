@@ -79,5 +79,5 @@ def _location(path: str, region: dict[str, int]) -> dict[str, Any]:
 def _uri(path: str) -> str:
     from urllib.parse import quote
 
-    plain = quote(path.replace(os.sep, "/"))
+    plain = quote(os.fsencode(path.replace(os.sep, "/")))  # a name of other bytes, too
     return f"file://{plain}" if os.path.isabs(path) else plain

@@ -39,6 +39,14 @@ class Means:
         value, mixes = self.value(e)
         return value.kind == "reduced" and not mixes
 
+    def is_reduced(self, e: ast.expr) -> bool:
+        """Whether nothing of single samples is left in a value: a loss, the mean of each column."""
+        return self.value(e)[0].kind == "reduced"
+
+    def is_per_sample(self, e: ast.expr) -> bool:
+        value = self.value(e)[0]
+        return value.is_per_sample() and not value.holds
+
     def value(self, e: ast.expr) -> tuple[Value, bool]:
         """What an expression is of the batch, and whether it mixes samples itself."""
         ups = {e, *self.facts.scopes.ancestors(e)}

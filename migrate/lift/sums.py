@@ -89,6 +89,9 @@ class Sums:
         averaged = self._averaged(value)
         if averaged is not None:
             return "mean" if self.means.is_of_samples(averaged) else self._of_mean(averaged)
+        added = self._added(value)
+        if added is not None and self.means.is_reduced(added):
+            return self.kind(added)  # the sum of a loss is that loss, and one of means is such a mean
         return self._of_loss(value)
 
     def multiplies(self, value: ast.expr) -> bool:
@@ -119,13 +122,13 @@ class Sums:
             bent = [value.left]
         elif isinstance(value, ast.Compare):
             bent = [value.left, *value.comparators]
-        if any(self.of_the_samples(e) and self.kind(e) is not None for e in bent):
+        if any(self.of_the_samples(e) and (self.kind(e) or self.means.is_reduced(e)) for e in bent):
             return True
         parts = (n for n in ast.iter_child_nodes(value) if isinstance(n, ast.expr))
         return deep < 8 and any(self.bends(n, deep + 1) for n in parts)
 
     def _is_of_all(self, value: ast.expr) -> bool:
-        """`out.max()`, `torch.std(out)`, `out.norm(2)`: one number of all samples, which is no mean of the shares'."""
+        """`out.max()`, `torch.std(out, 0)`, `out.norm(2)`: numbers of all samples, which are no mean of the shares'."""
         if not isinstance(value, ast.Call) or value.keywords or not self.of_the_samples(value):
             return False
         full = self.facts.names.resolve(value.func)
@@ -134,15 +137,29 @@ class Sums:
         if last not in OF_ALL or not (method or (full or "").startswith(("torch.", "numpy."))):
             return False
         given = len(value.args) + method
-        return given == 1 or (last == "norm" and given == 2 and isinstance(value.args[-1], ast.Constant))
+        return given == 1 or (given == 2 and (_is_zero(value.args[-1]) or (last == "norm" and _is_constant(value))))
 
     def _averaged(self, value: ast.expr) -> ast.expr | None:
-        """The x of `x.mean()` and `torch.mean(x)`."""
+        """The x of `x.mean()` and `torch.mean(x)`, and of `x.mean(0)` where that is over the samples."""
+        if not isinstance(value, ast.Call) or not self.of_the_samples(value):
+            return None
+        method = self.facts.names.resolve(value.func) not in ("torch.mean", "numpy.mean")
+        if method and not (isinstance(value.func, ast.Attribute) and value.func.attr == "mean"):
+            return None
+        given = [value.func.value, *value.args] if method else value.args  # type: ignore[attr-defined]
+        dims = [*given[1:], *(k.value for k in value.keywords if k.arg in ("dim", "axis"))]
+        if not given or len(given) - 1 + len(value.keywords) != len(dims):
+            return None
+        by_columns = len(dims) == 1 and _is_zero(dims[0]) and self.means.is_per_sample(given[0])
+        return given[0] if not dims or by_columns else None
+
+    def _added(self, value: ast.expr) -> ast.expr | None:
+        """The x of `x.sum()` and `torch.sum(x)`."""
         if not isinstance(value, ast.Call) or value.keywords or not self.of_the_samples(value):
             return None
-        if self.facts.names.resolve(value.func) in ("torch.mean", "numpy.mean"):
+        if self.facts.names.resolve(value.func) in ("torch.sum", "numpy.sum"):
             return value.args[0] if len(value.args) == 1 else None
-        method = isinstance(value.func, ast.Attribute) and value.func.attr == "mean" and not value.args
+        method = isinstance(value.func, ast.Attribute) and value.func.attr == "sum" and not value.args
         return value.func.value if method else None  # type: ignore[attr-defined]
 
     def _of_mean(self, value: ast.expr) -> str | None:
@@ -342,7 +359,7 @@ class Sums:
                 return False
             inner = (value.func.value, *value.args)
             of_all = any(self.of_the_samples(e) for e in inner) and not _averages(inner)
-            return of_all and not self.means.is_of_places(value)
+            return of_all and not self.means.is_of_places(value) and not any(map(self.means.is_reduced, inner))
         return False
 
     def _over_samples(self, call: ast.Call) -> bool:
@@ -398,6 +415,10 @@ def _given(body: list[ast.stmt]) -> dict[str, list[ast.stmt]]:
 def _averages(nodes: tuple[ast.expr, ...]) -> bool:
     """Whether a mean of the batch stands within."""
     return any(isinstance(n, ast.Attribute) and n.attr in OF_WHOLE for node in nodes for n in walk(node))
+
+
+def _is_constant(call: ast.Call) -> bool:
+    return isinstance(call.args[-1], ast.Constant)
 
 
 def _is_zero(node: ast.expr) -> bool:

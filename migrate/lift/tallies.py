@@ -17,7 +17,7 @@ SAME_NUMBERS = ("reshape", "view", "flatten", "numpy", "cpu", "detach", "long", 
 
 
 def is_tally(facts: Facts, value: ast.expr) -> bool:
-    """`torch.bincount(y, minlength=10)`, `confusion_matrix(y, guess, labels=[0, 1])`, whatever shape that is given."""
+    """`torch.bincount(y, minlength=10)`, `x.histc(5, 0, 1)`, `confusion_matrix(y, guess, labels=[0, 1])`, in any shape."""
     while isinstance(value, ast.Call) and ((full := facts.names.resolve(value.func)) is None or full in TENSORS):
         if full in TENSORS and value.args:
             value = value.args[0]
@@ -26,6 +26,8 @@ def is_tally(facts: Facts, value: ast.expr) -> bool:
             return False
         if value.func.attr == "bincount":
             return _is_plain(value, "minlength", 1, {"weights": 0})
+        if value.func.attr == "histc":
+            return _has_range(value, 1)
         if value.func.attr not in SAME_NUMBERS:
             return False
         value = value.func.value
@@ -33,7 +35,15 @@ def is_tally(facts: Facts, value: ast.expr) -> bool:
         return False
     if full in COUNTS:
         return _is_plain(value, "minlength", 2, {"weights": 1})
+    if full == "torch.histc":
+        return _has_range(value, 2)
     return full == CROSSES and _is_plain(value, "labels", 2, {"sample_weight": 3, "normalize": 4})
+
+
+def _has_range(call: ast.Call, place: int) -> bool:
+    """Whether a histogram is told its least and its largest value: the samples say them else, or where both are one."""
+    ends = [argument_at(call, name, place + i) for i, name in enumerate(("min", "max"))]
+    return None not in ends and len({ast.unparse(e) for e in ends if e is not None}) == 2
 
 
 def _is_plain(call: ast.Call, values: str, place: int, scaled: dict[str, int]) -> bool:

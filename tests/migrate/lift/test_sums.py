@@ -34,6 +34,10 @@ for epoch in range(2):
         ("loss = loss.detach().cpu()\n        total += loss", "self.total += loss * self.share"),
         ("total += abs(out).max(1)[0].mean().item()", "self.total += abs(out).max(1)[0].mean().item() * self.share"),
         ("total += (out.max(1)[1] == y).sum().item()", "self.total += (out.max(1)[1] == y).sum().item()"),
+        ("total += loss.sum().item()", "self.total += loss.sum().item() * self.share"),
+        ("total += (loss + loss * 2).sum().item()", "self.total += (loss + loss * 2).sum().item() * self.share"),
+        ("total += out.mean(0)[1].item()", "self.total += out.mean(0)[1].item() * self.share"),
+        ("p = out.mean(dim=0)\n        total += p.sum().item()", "self.total += p.sum().item() * self.share"),
         ("total += out.exp().sum(1).mean().item()", "self.total += out.exp().sum(1).mean().item() * self.share"),
         ("total = total + loss.item() * x.size(0)", "self.total += loss.item() * x.size(0)"),
         ("total = loss.item() + total", "self.total += loss.item() * self.share"),
@@ -124,7 +128,17 @@ def test_sizes_of_the_batch(size):
 
 
 @pytest.mark.parametrize(
-    "sums", ["total += out.max().item()", "total += torch.std(out).item()", "total += out.norm(2).item() / 2"]
+    "sums",
+    [
+        "total += out.max().item()",
+        "total += torch.std(out).item()",
+        "total += out.norm(2).item() / 2",
+        "total += out.std(0).sum().item()",
+        "p = out.softmax(1).mean(0)\n        total -= (p * p.log()).sum().item()",
+        "total += (out.mean(0) - 1).abs().sum().item()",
+        "total += (out.sum(0) ** 2).sum().item()",
+        "total += loss.sum().log().item()",
+    ],
 )
 def test_one_number_of_all_samples_is_added_up_over_whole_batches(sums):
     assert "divide_batches = False" in check_same(TEXT.format(start="0.0", sums=sums), "module")

@@ -14,7 +14,7 @@ from .nodes import local_function, names_of, walk_here
 from .rates import GROUPS
 from .reads import stored
 from .recipe import CannotLift, DataPass, Recipe
-from .shown import SHOWS, shows
+from .shown import SHOWS, keeps, shows
 
 ARITHMETIC = ("min", "max", "len", "int", "float", "round", "abs", "pow", "sum")
 # which their first argument is written to
@@ -23,6 +23,7 @@ FILLED_FIRST = ("numpy.add.at", "numpy.subtract.at", "numpy.maximum.at", "numpy.
 STEPS = (
     "backward", "step", "zero_grad", "scale", "unscale_", "set_postfix", "set_description", "close", "requires_grad_",
 )  # fmt: skip
+LOOKS_UP = ("setdefault", "get")
 FILLS = ("append", "update", "add", "extend", "push", "record", "add_")
 
 
@@ -45,19 +46,20 @@ def collected(
     train = recipe.train
     body = [*train.body, *(s for f in train.body if isinstance(f, ast.FunctionDef) for s in f.body)]  # closures
     own = of_samples(facts, train, body)
+    within = own | gone_through(body, own)
     for s in body:
         for n in walk_here(s):
             attribute = _attribute_filled(n)
             of_script = attribute is not None and not set(map(ast.unparse, names_of(attribute))) & own
-            if attribute is not None and of_script and any(depends(a, own, shown) for a in given_by(n)):
+            if attribute is not None and of_script and any(depends(a, within, shown) for a in given_by(n)):
                 _note_attribute(facts, train, attribute, n, found)
-            name = filled_by(n) or _handed_to(facts, n)
+            name = filled_by(n) or handed_to(facts, n)
             if name is None or name.id in own or is_bar(facts, name):
                 continue
             var = binder.variable(name)
-            if not (isinstance(var, Variable) or _is_global(facts, name)):
+            if not (isinstance(var, Variable) or is_global(facts, name)):
                 continue
-            if var not in sums and any(depends(a, own, shown) for a in given_by(n)):
+            if var not in sums and any(depends(a, within, shown) for a in given_by(n)):
                 found.shown.setdefault(name.id, n)
     for kept, call in found.shown.items():
         filled = filled_by(call)
@@ -73,7 +75,17 @@ def collected(
     return found
 
 
-def _is_global(facts: Facts, name: ast.Name) -> bool:
+def gone_through(body: list[ast.stmt], own: set[str]) -> set[str]:
+    """The names that comprehensions give samples: `[kept[k].append(v) for k, v in zip(at.tolist(), y.tolist())]`."""
+    found: set[str] = set()
+    for s in body:
+        for n in walk_here(s):
+            if isinstance(n, ast.comprehension) and depends(n.iter, own | found, set()):
+                found |= {t.id for t in walk(n.target, ast.Name)}
+    return found
+
+
+def is_global(facts: Facts, name: ast.Name) -> bool:
     """A variable of the module, and nothing that is imported or defined there."""
     made = facts.scopes.module.stores.get(name.id, ())
     known = all(isinstance(s, (ast.FunctionDef, ast.ClassDef, ast.alias)) for s in made)
@@ -130,35 +142,58 @@ def _shows(call: ast.Call) -> bool:
 
 
 def filled_by(n: ast.AST) -> ast.Name | None:
-    """The x of `x.append(...)`, `x["a"].update(...)`, `x[0] += ...`, `x[i]["loss"] = ...`, `x.total += ...`."""
-    if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in FILLS:
-        held = _held(n.func.value)
-        return held if isinstance(held, ast.Name) else None
+    """The x of `x.append(...)`, `x["a"].update(...)`, `x[0] += ...`, `x[i]["loss"] = ...`, `x.total += ...`.
+
+    And of `x.setdefault(k, []).append(...)`, `x["a"], y = ...`, `map(x.append, ...)`.
+    """
+    if isinstance(n, ast.Call):
+        by_map = isinstance(n.func, ast.Name) and n.func.id == "map" and bool(n.args)
+        method = n.args[0] if by_map else n.func
+        if not isinstance(method, ast.Attribute) or method.attr not in FILLS:
+            return None
+        return _named(method.value)
     if isinstance(n, (ast.AugAssign, ast.Assign)):
-        target = n.target if isinstance(n, ast.AugAssign) else n.targets[0]
-        kept = _held(target.value) if isinstance(target, (ast.Subscript, ast.Attribute)) else None
-        return kept if isinstance(kept, ast.Name) and kept.id != "self" else None
+        for target in [n.target] if isinstance(n, ast.AugAssign) else [t for whole in n.targets for t in _parts(whole)]:
+            kept = _held(target.value) if isinstance(target, (ast.Subscript, ast.Attribute)) else None
+            if isinstance(kept, ast.Name) and kept.id != "self":
+                return kept
     return None
 
 
-def _handed_to(facts: Facts, n: ast.AST) -> ast.Name | None:
+def _parts(target: ast.expr) -> list[ast.expr]:
+    if isinstance(target, (ast.Tuple, ast.List)):
+        return [p for e in target.elts for p in _parts(e)]
+    return [target]
+
+
+def handed_to(facts: Facts, n: ast.AST) -> ast.Name | None:
     """What a call that stands alone gives values to keep: an object by any method, what NumPy or a function fills."""
     call = n.value if isinstance(n, ast.Expr) else None
-    if not isinstance(call, ast.Call):
-        return None
-    full = facts.names.resolve(call.func)
+    full = facts.names.resolve(call.func) if isinstance(call, ast.Call) else None
+    if not isinstance(call, ast.Call) or (full is None and filled_by(call) is not None):
+        return None  # by itself a call says what it fills
+    written = [k.value for k in call.keywords if k.arg == "out"]
+    if written:
+        return _named(written[0])
     if full is not None or isinstance(call.func, ast.Name):
         f = local_function(facts, call.func) if full is None and isinstance(call.func, ast.Name) else None
-        first = call.args[0] if full in FILLED_FIRST and call.args else _filled_in(facts, f, call) if f else None
+        fills_first = full in FILLED_FIRST or (full is None and ast.unparse(call.func) == "setattr")
+        first = call.args[0] if fills_first and call.args else _filled_in(facts, f, call) if f else None
         if f is None and full is None and facts.scopes.scope_of(call.func).lookup(call.func.id) is not None:  # type: ignore[attr-defined]
             first = call.func  # an object that is called
-        return first if isinstance(first, ast.Name) else None
+        return _named(first) if first is not None else None
     root: ast.expr = call
     while isinstance(root, (ast.Call, ast.Attribute, ast.Subscript)):
         if isinstance(root, ast.Call) and isinstance(root.func, ast.Attribute) and root.func.attr in STEPS:
             return None
         root = root.func if isinstance(root, ast.Call) else root.value
-    return root if isinstance(root, ast.Name) and root.id != "self" and not shows(call) else None
+    only_shown = shows(call) and not keeps(call)
+    return root if isinstance(root, ast.Name) and root.id != "self" and not only_shown else None
+
+
+def _named(e: ast.expr) -> ast.Name | None:
+    held = _held(e)
+    return held if isinstance(held, ast.Name) else None
 
 
 def _filled_in(facts: Facts, f: ast.FunctionDef, call: ast.Call) -> ast.expr | None:
@@ -169,16 +204,20 @@ def _filled_in(facts: Facts, f: ast.FunctionDef, call: ast.Call) -> ast.expr | N
             name = filled_by(n)
             if name is not None and name.id in given:
                 return given[name.id]
-            if name is not None and _is_global(facts, name):
+            if name is not None and is_global(facts, name):
                 return name
     return None
 
 
 def _held(node: ast.expr) -> ast.expr:
-    """The x of `x[i]["loss"]`."""
-    while isinstance(node, ast.Subscript):
-        node = node.value
-    return node
+    """The x of `x[i]["loss"]`, and of `x.setdefault("loss", [])`."""
+    while True:
+        if isinstance(node, ast.Subscript):
+            node = node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in LOOKS_UP:
+            node = node.func.value
+        else:
+            return node
 
 
 def given_by(n: ast.AST) -> list[ast.expr]:

@@ -16,14 +16,16 @@ from ..facts.nodes import walk
 from ..facts.script import Facts
 from .as_often import once_a_sample
 from .chunks import Binder, Chunk, Variable, Variables
-from .collected import filled_by, given_by, is_bar
+from .collected import filled_by, given_by, gone_through, handed_to, is_bar, is_global
 from .elements import fills_of, weighed_fills
 from .in_order import Fills, is_list
+from .networks import is_network
 from .nodes import walk_here
 from .printed import check_sums_so_far, printed
 from .reads import stored
 from .recipe import CannotLift, DataPass, Recipe
 from .same_numbers import same_numbers
+from .shown import is_picture
 from .sums import Sums
 from .totals import Totals, Where
 from .touched import asks_touched, touched
@@ -285,6 +287,7 @@ def _check_collections(
         after |= {n.id for n in walk(chunk.passing.returns, ast.Name)}
     made_before = {n.id for s in chunk.passing.before for n in walk(s, ast.Name) if not isinstance(n.ctx, ast.Load)}
     own = stored(chunk.passing.body) | {n.id for n in walk(chunk.passing.target, ast.Name)}
+    within = own | gone_through(chunk.statements, own) | {chunk.passing.index or ""}
     made = {n for s in in_order for n in (s, getattr(s, "value", s), getattr(s, "target", s))}
     for s in chunk.statements:
         for n in walk_here(s):
@@ -300,14 +303,24 @@ def _check_collections(
                 name = n if var in variables.attributes and var not in counters else None
             if name is not None and name.id in made_before and name.id in after:
                 raise CannotLift(n, f"`{name.id}` collects values over the evaluation and is read whole afterwards")
-            filled = filled_by(n)
-            if filled is None or filled.id in own or not isinstance(binder.variable(filled), Variable):
+            filled = filled_by(n) or _handed_to(facts, n)
+            if filled is None or filled.id in own or is_bar(facts, filled):
                 continue
-            if _fills_its_part(n, filled, own | {chunk.passing.index or ""}) and not is_bar(facts, filled):
+            if not (isinstance(binder.variable(filled), Variable) or is_global(facts, filled)):
+                continue
+            if _fills_its_part(n, within):
                 raise CannotLift(n, f"`{filled.id}` collects values over the evaluation")
 
 
-def _fills_its_part(n: ast.AST, filled: ast.Name, own: set[str]) -> bool:
+def _handed_to(facts: Facts, n: ast.AST) -> ast.Name | None:
+    """What a call gives values to keep, that is no network and no picture: those have the batch for themselves."""
+    if isinstance(n, ast.Expr) and isinstance(n.value, ast.Call) and is_picture(n.value):
+        return None
+    name = handed_to(facts, n)
+    return None if name is None or is_network(facts, name.id) else name
+
+
+def _fills_its_part(n: ast.AST, own: set[str]) -> bool:
     """Whether a filling makes of its thing what goes by the batches that a rank has: also where it only counts them."""
     if isinstance(n, ast.AugAssign):
         return True

@@ -17,7 +17,7 @@ SAME_NUMBERS = ("reshape", "view", "flatten", "numpy", "cpu", "detach", "long", 
 
 
 def is_tally(facts: Facts, value: ast.expr) -> bool:
-    """`torch.bincount(y, minlength=10)`, `x.histc(5, 0, 1)`, `confusion_matrix(y, guess, labels=[0, 1])`, in any shape."""
+    """`y.bincount(minlength=10)`, `x.histc(5, 0, 1)`, `confusion_matrix(y, guess, labels=[0, 1])`, in any shape."""
     while isinstance(value, ast.Call) and ((full := facts.names.resolve(value.func)) is None or full in TENSORS):
         if full in TENSORS and value.args:
             value = value.args[0]

@@ -9,13 +9,35 @@ SCRIPT = """
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
+import numpy as np
 from tqdm import tqdm
+
+
+class Seen:
+    values, last = (), 0
+
+    def feed(self, y):
+        self.values += (y.sum().item(),)
+
+
+def add(kept, y):
+    kept["n"] = kept["n"] + y.sum().item()
+
+
+def keep(y):
+    sizes.append(len(y))
+
+
+def look(out):
+    return out.sum()
+
 
 torch.manual_seed(0)
 loader = DataLoader(TensorDataset(torch.randn(27, 4), torch.arange(27) % 3), batch_size=6)
 model = nn.Linear(4, 3)
 criterion = nn.CrossEntropyLoss()
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+held, counted, seen = {"n": np.zeros(3)}, np.zeros(3), Seen()
 table, counts, sizes, total = torch.zeros(3, 3), [0, 0, 0], [], 0
 for epoch in range(2):
     for x, y in loader:
@@ -39,8 +61,33 @@ FILLED = {
     "sizes.append(len(x))": "sizes",
     "sizes.append(i)": "sizes",
     "counts[y[0].item()] = epoch": "counts",
+    "counts[0], n = y.sum().item(), i": "counts",
+    "held.setdefault('y', []).extend(y.tolist())": "held",
+    "[sizes.append(v) for v in y.tolist()]": "sizes",
+    "list(map(sizes.append, y.tolist()))": "sizes",
+    "add(held, y)": "held",
+    "keep(y)": "sizes",
+    "np.add.at(counted, y.numpy(), 1)": "counted.tolist()",
+    "np.add.at(held['n'], y.numpy(), 1)": "held",
+    "torch.add(table, out.sum(0), out=table)": "table.tolist()",
+    "table.index_add_(0, y, out)": "table.tolist()",
+    "seen.feed(y)": "seen.values",
+    "setattr(seen, 'last', y.sum().item())": "seen.last",
 }
-DIVIDED = {"total += len(x)": "0", "counts[0] = epoch": "counts", "own = [0]\n            own[0] += len(x)": "0"}
+DIVIDED = {
+    "total += len(x)": "0",
+    "counts[0] = epoch": "counts",
+    "own = [0]\n            own[0] += len(x)": "0",
+    "own = {}\n            own.setdefault('y', []).append(len(x))": "0",
+    "own = {}\n            own['a'], own['b'] = len(x), i": "0",
+    "own = [v for v in y.tolist()]": "0",
+    "own = torch.zeros(3, 3).index_add_(0, y, out)": "0",
+    "torch.clamp(out, 0, out=out)": "0",
+    "np.add(counted, 1, out=counted)": "0",
+    "look(out)": "0",
+    "model.requires_grad_(bool(len(x)))": "0",
+    "counts[0], counts[1] = epoch, 1": "counts",
+}
 
 
 def text_of(fills, shown):

@@ -45,6 +45,7 @@ model = nn.Linear(4, 2)
 criterion = nn.CrossEntropyLoss()
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 meter, table, seen = Meter(), np.zeros((2, 2)), {"n": 0}
+lists = {0: [], 1: [], "t": np.zeros(2), "of": {"n": 0}, "w": []}
 rows = csv.writer(open("rows.csv", "w"))
 for epoch in range(2):
     for i, (x, y) in enumerate(loader):
@@ -54,7 +55,7 @@ for epoch in range(2):
         loss.backward()
         optimizer.step()
         STEP
-    print(epoch, meter.values, table.tolist(), seen)
+    print(epoch, meter.values, table.tolist(), seen, lists)
 """
 
 
@@ -70,6 +71,16 @@ KEPT = {
     "np.copyto(table, out.detach().numpy()[:2])": "table",
     "count(seen, y)": "seen",
     "fill(y)": "seen",
+    "np.add(table, out.detach().numpy()[:2], out=table)": "table",
+    "np.add.at(lists['t'], y.numpy(), 1)": "lists",
+    "count(lists['of'], y)": "lists",
+    "setattr(meter, 'best', out.max().item())": "meter",
+    "lists.setdefault('y', []).append(y[0].item())": "lists",
+    "lists['of'].setdefault(epoch, {}).setdefault('y', []).append(out.max().item())": "lists",
+    "lists['a'], lists['b'] = out.max().item(), i": "lists",
+    "last, lists['a'] = i, out.max().item()": "lists",
+    "[lists[k].append(v) for k, v in zip(y.tolist(), out.max(1)[0].tolist())]": "lists",
+    "list(map(lists[0].append, y.tolist()))": "lists",
 }
 
 
@@ -112,6 +123,16 @@ def test_the_rows_of_a_file_are_the_whole_batch_s():
         "json.dump({'i': i}, open('i.json', 'w'))",
         "hits = torch.zeros(2)\n        hits.index_add_(0, y, torch.ones(len(y)))",
         "model.requires_grad_(True)",
+        "np.add(table, 1, out=table)",
+        "own = {}\n        own.setdefault('y', []).append(y[0].item())",
+        "own = {}\n        own['a'], own['b'] = out.max().item(), i",
+        "own = [v for v in y.tolist()]",
+        "lists['a'], lists['b'] = i, epoch",
+        "lists.setdefault('w', []).append(i)",
+        "lists.setdefault('w', []).append(loss.item())",
+        "[lists['w'].append(k) for k in range(3)]",
+        "[lists['w'].append(p.norm().item()) for p in model.parameters()]",
+        "list(map(lists['w'].append, range(3)))",
     ],
 )
 def test_what_keeps_nothing_of_the_samples_needs_no_word(step):

@@ -38,6 +38,17 @@ def body_only(original: Any, updated: Any) -> Any:
     return _spread(updated, updated.body)
 
 
+def without_item(place: int) -> Any:
+    """`with a, b:` to `with a:`; the last one that is left ends as the last one ended."""
+
+    def rewrite(original: Any, updated: Any) -> Any:
+        items = [*updated.items[:place], *updated.items[place + 1 :]]
+        items[-1] = items[-1].with_changes(comma=updated.items[-1].comma)
+        return updated.with_changes(items=items)
+
+    return rewrite
+
+
 def _spread(updated: Any, suite: Any) -> Any:
     import libcst as cst
 

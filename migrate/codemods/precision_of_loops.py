@@ -20,10 +20,10 @@ from ..facts.operands import joined
 from ..facts.scalers import Scalers, Unfollowed
 from ..facts.script import Facts
 from ..report import Note
-from ._full_precision import AUTOCAST, EVALUATED, beside_autocast, full_evaluations
+from ._full_precision import AUTOCAST, EVALUATED, beside_autocast, full_evaluations, is_autocast
 from .argument_rewrites import DropArgument
 from .base import Change, Codemod
-from .branch_rewrites import body_only, else_only
+from .branch_rewrites import body_only, else_only, without_item
 from .remove_unused_devices import without_parameter
 from .rewrites import source, take_argument
 
@@ -95,6 +95,10 @@ class PrecisionOfLoops(Codemod):
             if s not in gone and self._is_autocast(facts, s):
                 says = f"`with {facts.short(s.items[0].context_expr)}:` removed: {WHY}"
                 yield Change(s, self.edit(facts, s, says), body_only, (s.items[0],))
+            elif s not in gone and (item := _autocast_beside(facts, s)) is not None:
+                says = f"`{facts.short(item.context_expr)}` removed: {WHY}"
+                edit = self.edit(facts, item.context_expr, says)
+                yield Change(s, edit, without_item(s.items.index(item)), (item,), head=True)
         self._around_training(facts)
         yield from self._of_scalers(facts, gone)
 
@@ -104,7 +108,9 @@ class PrecisionOfLoops(Codemod):
             if not (isinstance(call.func, ast.Attribute) and call.func.attr == "backward"):
                 continue
             loop = next((u for u in facts.scopes.ancestors(call) if isinstance(u, (ast.For, ast.FunctionDef))), None)
-            if loop is None or not any(self._is_autocast(facts, n) for n in walk(loop, ast.With)):
+            if loop is None or not any(
+                self._is_autocast(facts, n) or _autocast_beside(facts, n) for n in walk(loop, ast.With)
+            ):
                 raise Mixed
             if beside_autocast(facts, loop, self.choices) is not None:
                 raise Mixed  # there it would be half precision, too
@@ -152,7 +158,9 @@ class PrecisionOfLoops(Codemod):
             texts = [n.value for n in walk(call) if isinstance(n, ast.Constant)]
             kinds = [n.attr for n in walk(call, ast.Attribute) if "float" in n.attr]
             anywhere = full not in ON_CUDA and self._is_own_type(facts, argument_at(call, "device_type", 0))
-            if len(s.items) > 1 or "cpu" in texts or (full not in ON_CUDA and "cuda" not in texts and not anywhere):
+            if len(s.items) > 1 and _autocast_beside(facts, s) is None:
+                raise Mixed
+            if "cpu" in texts or (full not in ON_CUDA and "cuda" not in texts and not anywhere):
                 raise Mixed
             given = len(call.args) > 1 or any(k.arg == "dtype" for k in call.keywords)
             if given and (not kinds or (anywhere and kinds != ["bfloat16"])):
@@ -181,8 +189,8 @@ class PrecisionOfLoops(Codemod):
         return not others and not facts.devices.is_host(where) and accelerator(facts) is None
 
     def _is_autocast(self, facts: Facts, s: ast.With) -> bool:
-        call = s.items[0].context_expr
-        return isinstance(call, ast.Call) and facts.names.resolve(call.func) in AUTOCAST
+        """Whether it opens autocast alone."""
+        return len(s.items) == 1 and is_autocast(facts, s.items[0].context_expr)
 
     # -- branches ---------------------------------------------------------------------------------------------
 
@@ -289,6 +297,12 @@ class PrecisionOfLoops(Codemod):
         elif when and not (names and _fold(facts, names[0], 0) is True):  # more than whether there is a card
             there = joined([when, there], "and")
         return f'{asked} if {there} else "32-true"'
+
+
+def _autocast_beside(facts: Facts, s: ast.With) -> ast.withitem | None:
+    """The one item that opens autocast of `with torch.no_grad(), autocast():`; None for one that has a name."""
+    found = [i for i in s.items if is_autocast(facts, i.context_expr)] if len(s.items) > 1 else []
+    return found[0] if len(found) == 1 and found[0].optional_vars is None else None
 
 
 def _value(argument: ast.AST) -> ast.expr | None:

@@ -21,7 +21,7 @@ def open_bars(facts: Facts) -> str | None:
     edits, done = Edits(facts), 0
     for statement in facts.walk(ast.With):
         made, name = statement.items[0].context_expr, statement.items[0].optional_vars
-        if len(statement.items) > 1 or not (isinstance(made, ast.Call) and _is_bar(facts, made)):
+        if len(statement.items) > 1 or not is_bar(facts, made):
             continue
         if statement.lineno <= done:
             continue  # within another
@@ -33,7 +33,7 @@ def open_bars(facts: Facts) -> str | None:
     return edits.done() if edits.spans else None
 
 
-def _without_with(facts: Facts, edits: Edits, s: ast.With, made: ast.Call, name: str) -> None:
+def _without_with(facts: Facts, edits: Edits, s: ast.With, made: ast.expr, name: str) -> None:
     lines = [f"{name} = {facts.text.get(made)}", *block_lines(facts, s.body, {}), f"{name}.close()"]
     first = facts.text.line_of(facts.text.span(s)[0])
     edits.replace_lines(first, s.end_lineno or first, indent(lines, facts.text.margin(s)))
@@ -57,8 +57,8 @@ def _named_bar(facts: Facts, edits: Edits, loop: ast.For) -> None:
     edits.replace_lines(last + 1, last, [f"{facts.text.margin(loop.body[0])}{at.id}.update()"])
 
 
-def _is_bar(facts: Facts, made: ast.Call) -> bool:
-    return is_progress(facts, made) or counts_with_bar(facts, made)
+def is_bar(facts: Facts, made: ast.expr) -> bool:
+    return isinstance(made, ast.Call) and (is_progress(facts, made) or counts_with_bar(facts, made))
 
 
 def _under(facts: Facts, made: ast.Call) -> str | None:

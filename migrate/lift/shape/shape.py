@@ -6,9 +6,11 @@ from collections.abc import Callable
 
 from ...facts.script import Facts
 from .appends import append_in_place
+from .attempts import open_attempts
 from .attributes import name_attributes
 from .bars import open_bars
 from .branches import call_in_one_place
+from .contexts import enter_by_hand
 from .endless import draw_from_an_iterator
 from .evaluations import inline_evaluation
 from .flags import write_out_flags
@@ -49,6 +51,8 @@ STEPS: tuple[Callable[[Facts], str | None], ...] = (
     write_out_phases,
     count_what_is_listed,
     count_there,
+    open_attempts,
+    enter_by_hand,
     open_bars,
     hoist_passes,
     inline_step,

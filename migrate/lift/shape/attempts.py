@@ -1,0 +1,52 @@
+"""A `try` around a pass over the data that only closes something, and goes on raising, is opened.
+
+    try:                                  for x, y in bar:
+        for x, y in bar:                      ...
+            ...
+    except KeyboardInterrupt:
+        bar.close()
+        raise
+
+What it closes is closed when the process ends.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from ...facts.nodes import walk
+from ...facts.script import Facts
+from ..splice import Splice, indent
+from .contexts import holds_a_pass
+from .edits import Edits, block_lines
+from .loops import step_loop
+
+
+def open_attempts(facts: Facts) -> str | None:
+    """The text with one such `try` opened; None where there is none."""
+    loop = step_loop(facts) if "try:" in facts.text.text else None
+    for s in facts.walk(ast.Try) if loop is not None else ():
+        if loop is not None and _only_closes(s) and holds_a_pass(facts, s, loop):
+            if s.orelse or Splice(facts.text).shares_a_line(s):
+                continue
+            edits = Edits(facts)
+            lines = [*block_lines(facts, s.body, {}), *block_lines(facts, s.finalbody, {})]
+            first = facts.text.line_of(facts.text.span(s)[0])
+            edits.replace_lines(first, s.end_lineno or first, indent(lines, facts.text.margin(s)))
+            return edits.done()
+    return None
+
+
+def _only_closes(s: ast.Try) -> bool:
+    """Whether its handlers close something and raise again, and its end closes."""
+    raises = all(isinstance(h.body[-1], ast.Raise) and h.body[-1].exc is None for h in s.handlers)
+    closing = [n for h in s.handlers for n in h.body[:-1]] + s.finalbody
+    leaves = any(isinstance(n, (ast.Return, ast.Break, ast.Continue)) for n in s.body)
+    return raises and all(map(_closes, closing)) and not leaves
+
+
+def _closes(s: ast.stmt) -> bool:
+    """`bar.close()`"""
+    call = s.value if isinstance(s, ast.Expr) else None
+    plain = isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "close"
+    return plain and len(walk(s, ast.Call)) == 1

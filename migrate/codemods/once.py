@@ -20,7 +20,7 @@ from ..report import Note
 from ._asked_paths import REMOVES, Asking, asked_paths, removed_by
 from ._files_written import FileWritten, file_written
 from ._loaded_again import can_wait, loaded_again
-from ._named_printers import printers, shows
+from ._named_printers import PRINTS, printers, prints_by_object, shows
 from ._opened_within import free_name, opened_for, place_of, to_path, within
 from ._own_answers import ANSWER, asking_each, by_own_answer, reached_by_own_answer
 from ._writers import WRITERS
@@ -41,8 +41,7 @@ WRITES = {
     *MOVES,
     *(f"os.{n}" for n in "remove unlink rmdir removedirs".split()),
     "shutil.rmtree",
-    *(f"pprint.{n}" for n in ("pprint", "pp")),
-    *(f"{n}.write" for n in ("sys.stdout", "tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.std.tqdm")),  # they print
+    *PRINTS,
     *(f"wandb.{n}" for n in "log watch finish save alert define_metric log_artifact".split()),
     *(f"mlflow.{n}" for n in "log_metric log_metrics log_param log_params log_artifact end_run set_experiment".split()),
     # each of which begins a run where there is none
@@ -204,7 +203,7 @@ class Once(Codemod):
         full = facts.names.resolve(call.func)
         stands_alone = isinstance(facts.scopes.parents.get(call), ast.Expr)
         handles = full is None and isinstance(call.func, ast.Attribute) and call.func.attr == HANDLES
-        writes = full in WRITERS or ((full in WRITES or handles or _prints_by_bar(facts, call)) and stands_alone)
+        writes = full in WRITERS or ((full in WRITES or handles or prints_by_object(facts, call)) and stands_alone)
         if self.writers and writes and self._comes_to_all(facts, call) and not facts.in_formatted_string(call):
             alike = full in MOVES and (self.alike or _is_awaited(facts, call))
             alike = alike or (full in REMOVES and self._may_be_read(facts, call))
@@ -306,23 +305,6 @@ def _asks_the_user(facts: Facts, call: ast.Call) -> bool:
     """The builtin `input()`, which reads what is typed."""
     f = call.func
     return isinstance(f, ast.Name) and f.id == "input" and facts.scopes.scope_of(f).lookup("input") is None
-
-
-def _prints_by_bar(facts: Facts, call: ast.Call) -> bool:
-    """`bar.write(text)` of `bar = tqdm(loader)`, whether the bar is shown or not."""
-    f = call.func
-    if not isinstance(f, ast.Attribute) or f.attr != "write" or "tqdm" not in facts.text.text:
-        return False
-    given: list[ast.expr] | None = None
-    if isinstance(f.value, ast.Name):
-        home = facts.scopes.scope_of(f.value).lookup(f.value.id)
-        given = facts.devices.assigned(f.value.id, home) if home is not None else None
-    elif isinstance(f.value, ast.Attribute) and ast.unparse(f.value.value) == "self":
-        stores = [facts.scopes.parents.get(a) for a in facts.stores_of(f.value.attr)]
-        given = [s.value for s in stores if isinstance(s, ast.Assign)]
-        given = given if len(given) == len(stores) else None
-    made = [facts.names.resolve(v.func) or "" for v in given or () if isinstance(v, ast.Call)]
-    return bool(made) and len(made) == len(given or ()) and all(full.partition(".")[0] == "tqdm" for full in made)
 
 
 def _into_open_file(facts: Facts, call: ast.Call) -> bool:

@@ -22,6 +22,7 @@ from .self_named import names_itself
 from .sums import Sums
 
 SHOWS = ("print", "log", "info", "write", "writerow", "display", "debug", "warning", "flush")
+SHOWS += ("echo", "secho", "cprint", "pprint", "rule", "success", "error")
 METERS = ("append", "update", "push", "record")
 PICTURES = {
     "save_image", "add_image", "add_images", "add_figure", "add_histogram", "add_video", "add_audio", "add_embedding",

@@ -6,6 +6,7 @@ import ast
 
 from ..facts.nodes import walk
 from ..facts.script import Facts
+from .differentiating import differentiates
 from .loaders import batch_source, iterates_loader
 from .nodes import is_mode_call, local_function, walk_here
 from .recipe import CannotLift, DataPass
@@ -75,7 +76,7 @@ def evaluation(facts: Facts, rest: list[ast.stmt]) -> tuple[DataPass | None, lis
             raise CannotLift(rest[found[1][0]], "there are several evaluation passes in an epoch")
         i, p = found[0]
         _no_loaders(facts, rest[:i] + rest[i + 1 :])
-        _not_left(p)
+        _check(facts, p)
         return p, rest[:i], rest[i + 1 :]
     return _evaluation_in_place(facts, rest)
 
@@ -119,7 +120,7 @@ def _evaluation_in_place(facts: Facts, rest: list[ast.stmt]) -> tuple[DataPass |
     p = DataPass(
         loops[0], loader, target, index, start, opened[first:at], loops[0].body, opened[at + 1 : last], no_grad=no_grad
     )
-    _not_left(p)
+    _check(facts, p)
     return p, opened[:first], opened[last:]
 
 
@@ -127,6 +128,13 @@ def _leaves_the_loop(node: ast.AST) -> bool:
     """Whether a `break` in a statement ends the epochs: what it stands in belongs to the epoch's end."""
     inner = [n for n in ast.iter_child_nodes(node) if not isinstance(n, (ast.expr, ast.For, ast.While))]
     return isinstance(node, ast.Break) or any(_leaves_the_loop(n) for n in inner)
+
+
+def _check(facts: Facts, p: DataPass) -> None:
+    _not_left(p)
+    asks = differentiates(facts, p.body) if not p.no_grad else None
+    if asks is not None:
+        raise CannotLift(asks, f"`{facts.short(asks)}` asks for gradients, and a Trainer evaluates without")
 
 
 def _not_left(p: DataPass) -> None:

@@ -1,0 +1,85 @@
+"""Whether an evaluation asks for gradients, for an attack or for the forces of an energy: a Trainer's has none."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from ..facts.nodes import children, walk
+from ..facts.other_files import defined_there
+from ..facts.script import Facts
+from .nodes import local_function
+
+GRADIENTS = ("torch.autograd.grad", "torch.autograd.backward")
+ENABLES = "torch.enable_grad"
+CALLED = ("forward", "__call__")
+
+
+def differentiates(facts: Facts, body: Iterable[ast.AST]) -> ast.AST | None:
+    """The statement that asks for gradients, itself or in what it calls, where nothing switches them on."""
+    for s in body:
+        ahead: list[tuple[Facts, ast.AST]] = [(facts, s)]
+        seen: set[ast.AST] = set()
+        while ahead:
+            where, node = ahead.pop()
+            for call in _calls(where, node):
+                full = where.names.resolve(call.func)
+                method = isinstance(call.func, ast.Attribute) and full is None
+                if full in GRADIENTS or (method and call.func.attr == "backward"):  # type: ignore[attr-defined]
+                    return s
+                for there, f in _called(where, call):
+                    if f not in seen and not any(map(there.names.resolve, _switches(there, f))):
+                        seen.add(f)
+                        ahead.append((there, f))
+    return None
+
+
+def _calls(facts: Facts, node: ast.AST) -> Iterator[ast.Call]:
+    """The calls below a node, but for those below `with torch.enable_grad():`."""
+    if isinstance(node, ast.With) and any(_enables(facts, i.context_expr) for i in node.items):
+        return
+    if isinstance(node, ast.Call):
+        yield node
+    for child in children(node):
+        yield from _calls(facts, child)
+
+
+def _switches(facts: Facts, f: ast.FunctionDef) -> list[ast.expr]:
+    return [d.func if isinstance(d, ast.Call) else d for d in f.decorator_list if _enables(facts, d)]
+
+
+def _enables(facts: Facts, e: ast.expr) -> bool:
+    return facts.names.resolve(e.func if isinstance(e, ast.Call) else e) == ENABLES
+
+
+def _called(facts: Facts, call: ast.Call) -> Iterator[tuple[Facts, ast.FunctionDef]]:
+    """The functions of the project that a call may run: by name, a method of that name, what an object runs."""
+    f = local_function(facts, call.func) if isinstance(call.func, ast.Name) else None
+    if f is not None:
+        yield facts, f
+        return
+    there = defined_there(facts, call.func)
+    if there is not None and isinstance(there.f, ast.FunctionDef):
+        yield there.facts, there.f
+        return
+    if isinstance(call.func, ast.Attribute):
+        yield from ((facts, f) for f in facts.walk(ast.FunctionDef) if _is_method(facts, f, call.func.attr))
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    for made in _made(facts, name):
+        own = next((c for c in facts.walk(ast.ClassDef) if c.name == getattr(made.func, "id", "")), None)
+        if own is not None:
+            found = (facts.classes.methods(own).get(n) for n in CALLED)
+            yield from ((facts, f) for f in found if isinstance(f, ast.FunctionDef))
+        elif (there := defined_there(facts, made.func)) is not None and isinstance(there.f, ast.FunctionDef):
+            yield there.facts, there.f
+
+
+def _is_method(facts: Facts, f: ast.FunctionDef, name: str) -> bool:
+    return f.name == name and facts.classes.holder(f) is not None
+
+
+def _made(facts: Facts, name: str) -> Iterator[ast.Call]:
+    """The calls in what this name is given anywhere: `net = Net().to(device)`, `self.net = Net()`."""
+    for s in facts.walk(ast.Assign):
+        if any(name in (getattr(n, "id", ""), getattr(n, "attr", "")) for t in s.targets for n in walk(t)):
+            yield from walk(s.value, ast.Call)

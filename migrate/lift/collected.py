@@ -223,10 +223,19 @@ def _held(node: ast.expr) -> ast.expr:
 def given_by(n: ast.AST) -> list[ast.expr]:
     """What a filling puts in."""
     if isinstance(n, ast.Expr) and isinstance(n.value, ast.Call):
-        return [a for c in walk(n.value, ast.Call) for a in given_to(c)]
+        return [a for c in _chain(n.value) for a in given_to(c)]
     if isinstance(n, ast.Call):
         return given_to(n)
     return [n.value] if isinstance(n, (ast.AugAssign, ast.Assign)) else []
+
+
+def _chain(call: ast.Call) -> Iterable[ast.Call]:
+    """The calls of `x.a(1).b(2)`, and not those among what they are given."""
+    at: ast.expr = call
+    while isinstance(at, (ast.Call, ast.Attribute, ast.Subscript)):
+        if isinstance(at, ast.Call):
+            yield at
+        at = at.func if isinstance(at, ast.Call) else at.value
 
 
 def depends(node: ast.AST, own: set[str], shown: set[ast.AST]) -> bool:

@@ -21,8 +21,10 @@ from .recipe import DataPass, Recipe
 from .self_named import names_itself
 from .sums import Sums
 
-SHOWS = ("print", "log", "info", "write", "writerow", "display", "debug", "warning", "flush")
-SHOWS += ("echo", "secho", "cprint", "pprint", "rule", "success", "error")
+SHOWS = (
+    "print", "log", "info", "write", "writerow", "display", "debug", "warning", "flush",
+    "echo", "secho", "cprint", "pprint", "rule", "success", "error",
+)  # fmt: skip
 METERS = ("append", "update", "push", "record")
 PICTURES = {
     "save_image", "add_image", "add_images", "add_figure", "add_histogram", "add_video", "add_audio", "add_embedding",
@@ -79,7 +81,7 @@ class Shown:
     def of_call(self, call: ast.Call) -> dict[ast.AST, str]:
         """The largest expressions among the arguments that are a mean or a sum over the samples, and which of both."""
         given = given_to(call)
-        if not shows(call):
+        if not shows(call) and not self._is_meter(call):
             losses = {f"{x.id}.item()" for x in self.recipe.optimization.differentiated if isinstance(x, ast.Name)}
             handed = self._handed(call)
             within = {n for e in handed for n in walk(e)}
@@ -88,10 +90,21 @@ class Shown:
         found = [pair for g in given for pair in self._largest(g)]
         if is_print(call):
             return dict(found)
-        if keeps(call):  # what is kept may be differentiated later on
+        if keeps(call) or not shows(call):  # what is kept may be differentiated later on
             found = [(e, kind) for e, kind in found if _is_number(self.sums, e)]
         values = [e for e, _ in found if not self.sums.is_size(e)]
-        return dict(found) if values else {}  # a size alone counts what this process has seen
+        counted = _last(call) == "update"  # by a bar, of what this process has seen
+        return dict(found) if values or not counted else {}
+
+    def _is_meter(self, call: ast.Call) -> bool:
+        """`m.add(acc.item(), len(x))`, `m["loss"].feed(loss)`: an object of the script's is given it."""
+        at: ast.expr = call.func
+        if not isinstance(at, ast.Attribute) or self.facts.names.resolve(at) is not None:
+            return False
+        while isinstance(at, (ast.Attribute, ast.Subscript)):
+            at = at.value
+        alone = isinstance(self.facts.scopes.parents.get(call), ast.Expr)
+        return alone and isinstance(at, ast.Name) and at.id not in self.sums.own
 
     def _handed(self, call: ast.Call) -> dict[ast.AST, str]:
         """What a function of the script's own gets: means that are numbers, and whatever it does no more than show."""

@@ -11,11 +11,28 @@ from collections.abc import Collection, Iterator
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from ..facts.spelled import spelled
+from .nodes import local_function
 from .recipe import DataPass, once_a_pass
 from .touched import DOTTED, touched
 
 Store = ast.Assign | ast.AugAssign
 ARITHMETIC = ("min", "max", "len", "int", "float", "round", "abs", "range")
+OF_NUMPY = (
+    "exp",
+    "log",
+    "sqrt",
+    "cos",
+    "sin",
+    "tanh",
+    "power",
+    "clip",
+    "maximum",
+    "minimum",
+    "floor",
+    "ceil",
+    "interp",
+)
+STATEMENTS = (ast.FunctionDef, ast.Assign, ast.AugAssign, ast.If, ast.Return, ast.Expr, ast.Pass)
 PLAIN = (
     *(ast.Constant, ast.Name, ast.Attribute, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Call),
     *(ast.JoinedStr, ast.FormattedValue, ast.operator, ast.unaryop, ast.boolop, ast.cmpop, ast.expr_context),
@@ -29,7 +46,9 @@ def same_numbers(facts: Facts, passing: DataPass) -> set[str]:
     for n in (n for s in passing.body for n in walk(s, ast.Name) if not isinstance(n.ctx, ast.Load)):
         stores.setdefault(n.id, []).append(given_by(facts, n))
     own = {n.id for n in walk(passing.target, ast.Name)} - {passing.index} | touched(facts, passing)
-    found = {name for name, by in stores.items() if name not in own and all(s and is_number(s.value) for s in by)}
+    found = {
+        name for name, by in stores.items() if name not in own and all(s and is_number(facts, s.value) for s in by)
+    }
     own |= stores.keys() - found
     size = -1
     while size != len(found):
@@ -45,18 +64,45 @@ def given_by(facts: Facts, name: ast.Name) -> Store | None:
     return up if isinstance(up, ast.AugAssign) or (isinstance(up, ast.Assign) and len(up.targets) == 1) else None
 
 
-def is_number(value: ast.expr, own: Collection[str] = ()) -> bool:
+def is_number(facts: Facts, value: ast.expr, own: Collection[str] = (), deep: int = 0) -> bool:
     """Whether an expression is arithmetic, or a text of it, into which none of the names goes."""
     for n in walk(value):
         if not isinstance(n, PLAIN) or (isinstance(n, DOTTED) and spelled(n) in own):
             return False
-        if isinstance(n, ast.Call) and not (isinstance(n.func, ast.Name) and n.func.id in ARITHMETIC):
+        if isinstance(n, ast.Call) and not _computes(facts, n.func, own, deep):
             return False
     return True
 
 
+def _computes(facts: Facts, func: ast.expr, own: Collection[str], deep: int) -> bool:
+    """`max`, `math.exp`, `numpy.cos`, and a function of this file that does no more than such arithmetic."""
+    library, _, last = (facts.names.resolve(func) or "").rpartition(".")
+    if library in ("math", "numpy"):
+        return library == "math" or last in OF_NUMPY
+    if not isinstance(func, ast.Name):
+        return False
+    f = local_function(facts, func)
+    if f is None:
+        return func.id in ARITHMETIC
+    statements = [n for n in walk(f) if isinstance(n, ast.stmt)]
+    if deep > 3 or f.decorator_list or not all(isinstance(s, STATEMENTS) for s in statements):
+        return False
+    given = [a.arg for a in walk(f.args, ast.arg)]
+    theirs = set(own) - {*given, *(n.id for n in walk(f, ast.Name) if isinstance(n.ctx, ast.Store))}
+    values = [e for s in statements for e in _expressions(s)]
+    return all(is_number(facts, e, theirs, deep + 1) for e in values)
+
+
+def _expressions(s: ast.stmt) -> list[ast.expr]:
+    """What a statement computes, without what stands in blocks of it."""
+    if isinstance(s, ast.FunctionDef):
+        return [d for d in (*s.args.defaults, *s.args.kw_defaults) if d is not None]
+    return [e for e in ast.iter_child_nodes(s) if isinstance(e, ast.expr)]
+
+
 def _is_same(facts: Facts, passing: DataPass, s: Store, own: set[str]) -> bool:
-    return is_number(s.value, own) and all(is_number(test, own) for test in _decided_by(facts, passing, s))
+    tests = _decided_by(facts, passing, s)
+    return is_number(facts, s.value, own) and all(is_number(facts, test, own) for test in tests)
 
 
 def _decided_by(facts: Facts, passing: DataPass, s: ast.stmt) -> Iterator[ast.expr]:

@@ -28,7 +28,7 @@ def may_stay_global(facts: Facts, recipe: Recipe, name: str) -> bool:
                 return False  # an evaluation gives each rank batches of its own
             if chunk.hook == "training_step" and name not in same_numbers(facts, train):
                 return False
-            if s is None or not is_number(s.value):
+            if s is None or not is_number(facts, s.value):
                 return False
     return all(_is_constant(facts, recipe, n) for n in facts.scopes.module.stores.get(name, ()))
 
@@ -68,4 +68,4 @@ def _is_constant(facts: Facts, recipe: Recipe, n: ast.AST) -> bool:
         return False
     values = s.value.elts if isinstance(s.value, ast.Tuple) else [s.value]
     of_trunk = scopes.of_name[n] is scopes.module
-    return all(is_number(v) if of_trunk else isinstance(v, ast.Constant) for v in values)
+    return all(is_number(facts, v) if of_trunk else isinstance(v, ast.Constant) for v in values)

@@ -11,8 +11,45 @@ from ptmigrate.migrate.migrate import migrate_text
 from tests.migrate.lift.test_shared import HEAD
 from tests.migrate.running import check_same
 
+FUNCTIONS = """
+import math
+import random
+import numpy as np
+
+n, every, kept = 0, 2, []
+
+
+def ramp(now, length=1.0):
+    \"\"\"From 0 to 1.\"\"\"
+    if length == 0:
+        return 1.0
+    phase = 1.0 - max(0.0, min(float(now), length)) / length
+    return float(math.exp(-5.0 * phase * phase))
+
+
+def twice(now):
+    return 2 * ramp(now) + every
+
+
+def drawn(now):
+    return now + random.random()
+
+
+def of_step():
+    return len(kept)
+
+
+def looped(now):
+    for k in (1, 2):
+        now += k
+    return now
+
+
+def endless(now):
+    return endless(now - 1) if now > 0 else 0
+"""
 SCRIPT = (
-    HEAD.format(function="\nn, every = 0, 2\n")
+    HEAD.format(function=FUNCTIONS)
     + """\
 for epoch in range(3):
     for i, (a, b) in enumerate(loader):
@@ -39,6 +76,11 @@ def script(body):
         "if i % every == 0:\n    n = i",
         "n = f'{epoch}/{i}'",
         "m = 0\nfor k in range(3):\n    m += every\nn = m",
+        "n = math.exp(-i / 3)",
+        "n = np.clip(epoch / 3, 0, 1)",
+        "n = ramp(epoch, 2)",
+        "n = 10 * twice(i + 1)",
+        "n = ramp(epoch)\nm = n * 2",
     ],
 )
 def test_numbers_of_steps_are_the_same_everywhere(body):
@@ -57,6 +99,15 @@ def test_numbers_of_steps_are_the_same_everywhere(body):
         "if loss < 1:\n    n = 1",
         "m = 0\nif loss < 1:\n    m = 1\nif m:\n    n = 2",
         "for k in a:\n    n += 1",
+        "n = ramp(len(a))",
+        "n = ramp(loss.item(), 2)",
+        "n = ramp(epoch, a)",
+        "n = np.random.rand()",
+        "n = np.mean(i)",
+        "n = drawn(i)",
+        "kept.append(loss.item())\nn = of_step()",
+        "n = looped(i)",
+        "n = endless(i)",
         "import time\nn = time.time()",
         "n = torch.rand(1)",
         "n, m = i, a",

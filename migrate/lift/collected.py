@@ -14,7 +14,7 @@ from .nodes import local_function, names_of, walk_here
 from .rates import GROUPS
 from .reads import stored
 from .recipe import CannotLift, DataPass, Recipe
-from .shown import SHOWS, keeps, shows
+from .shown import SHOWS, is_picture, keeps, shows
 
 ARITHMETIC = ("min", "max", "len", "int", "float", "round", "abs", "pow", "sum")
 # which their first argument is written to
@@ -187,7 +187,7 @@ def handed_to(facts: Facts, n: ast.AST) -> ast.Name | None:
         if isinstance(root, ast.Call) and isinstance(root.func, ast.Attribute) and root.func.attr in STEPS:
             return None
         root = root.func if isinstance(root, ast.Call) else root.value
-    only_shown = shows(call) and not keeps(call)
+    only_shown = is_picture(call) or (shows(call) and not keeps(call))
     return root if isinstance(root, ast.Name) and root.id != "self" and not only_shown else None
 
 

@@ -25,7 +25,6 @@ from .printed import check_sums_so_far, printed
 from .reads import stored
 from .recipe import CannotLift, DataPass, Recipe
 from .same_numbers import same_numbers
-from .shown import is_picture
 from .sums import Sums
 from .totals import Totals, Where
 from .touched import asks_touched, touched
@@ -313,9 +312,7 @@ def _check_collections(
 
 
 def _handed_to(facts: Facts, n: ast.AST) -> ast.Name | None:
-    """What a call gives values to keep, that is no network and no picture: those have the batch for themselves."""
-    if isinstance(n, ast.Expr) and isinstance(n.value, ast.Call) and is_picture(n.value):
-        return None
+    """What a call gives values to keep, that is no network: that has the batch for itself."""
     name = handed_to(facts, n)
     return None if name is None or is_network(facts, name.id) else name
 

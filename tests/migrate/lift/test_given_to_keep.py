@@ -98,6 +98,15 @@ def test_an_object_that_is_called_keeps_it_too():
     assert [m.split("`")[1] for m in told("meter(out, y)")] == ["meter"]
 
 
+def test_a_picture_of_a_share_is_told_once():
+    step = "tb.add_histogram('out', out, i)"
+    text = SCRIPT.replace("STEP", step).replace(
+        "meter, table", "tb = torch.utils.tensorboard.SummaryWriter()\nmeter, table"
+    )
+    notes = [n.message for n in migrate_text(text).attention if "the process sees" in n.message]
+    assert len(notes) == 1 and notes[0].startswith("`tb.add_histogram(")
+
+
 @pytest.mark.parametrize("save", ["np.save('out.npy', out.detach().numpy())", "torch.save(out, 'out.pt')"])
 def test_what_is_saved_of_a_share_is_told(save):
     check_same(SCRIPT.replace("STEP", save), "module")

@@ -11,8 +11,9 @@ import re
 # along one dimension: where `dim` stands; these keep the shape
 KEEPS_SHAPE = {
     "softmax": 0, "log_softmax": 0, "softmin": 0, "sort": 0, "argsort": 0, "cumsum": 0, "cumprod": 0, "cummax": 0,
-    "cummin": 0, "logcumsumexp": 0, "flip": 0, "roll": 1, "normalize": 1, "diff": 1, "gumbel_softmax": 3, "renorm": 1,
-    "unique_consecutive": 2, "unique": 3,
+    "cummin": 0, "logcumsumexp": 0, "flip": 0, "roll": 1, "normalize": 1, "diff": 1, "gumbel_softmax": 3,
+    "unique_consecutive": 2, "unique": 3, "glu": 0, "unfold": 0, "gradient": 1, "trapz": 1, "trapezoid": 1,
+    "cumulative_trapezoid": 1, "fft": 1, "ifft": 1, "rfft": 1, "irfft": 1, "hfft": 1, "ihfft": 1,
 }  # fmt: skip
 # along one dimension, or over everything where none is given
 REDUCES = {
@@ -32,18 +33,18 @@ ORDERS = {"sort", "argsort", "msort"}
 # a mean of the parts' means, or a sum of their sums, is that of the whole: not so with these
 NOT_ADDED_UP = {
     "std", "var", "prod", "max", "min", "amax", "amin", "argmax", "argmin", "median", "nanmedian", "norm", "quantile",
-    "vector_norm", "std_mean", "var_mean", "unique", "aminmax", "logsumexp",
+    "vector_norm", "std_mean", "var_mean", "unique", "aminmax", "logsumexp", "nanquantile",
 }  # fmt: skip
 ALWAYS_MIXES = {
     "pdist", "cov", "corrcoef", "msort", "cartesian_prod", "combinations", "trace", "bincount", "histc", "dist",
-    "meshgrid",
+    "meshgrid", "block_diag", "rot90", "fftn", "ifftn", "rfftn", "irfftn",
 }  # fmt: skip
 # what they give has a length that goes by the values
 PICKS = {
     "masked_select", "nonzero", "unique", "unique_consecutive", "compress", "index_select", "pack_padded_sequence",
-    "argwhere", "flatnonzero", "take", "narrow",
+    "argwhere", "flatnonzero", "take", "narrow", "select",
 }  # fmt: skip
-ALONG = {"index_select", "narrow"}  # of these along the dimension that is named
+ALONG = {"index_select", "narrow", "select"}  # of these along the dimension that is named
 # along a dimension, by an index: of the samples themselves these take or add others' values
 BY_INDEX = {"gather", "index_add", "index_copy", "index_reduce", "scatter_add", "scatter_reduce"}
 # of matrices, each on its own: of the samples together where they are the rows of one

@@ -56,6 +56,19 @@ z.gather(0, y[:, None])
 torch.zeros(5, 5).index_add_(0, y, z)
 torch.bincount(y, minlength=5)
 torch.dist(z, v)
+torch.trapezoid(z, dim=0)
+torch.cumulative_trapezoid(z, dim=0)
+torch.gradient(z, dim=0)[0]
+torch.fft.fft(z, dim=0).abs()
+torch.fft.rfft(z, 4, 0).abs()
+torch.fft.fftn(z).abs()
+F.glu(z[:4], 0)
+z.unfold(0, 2, 1)
+z.select(0, 0)
+torch.renorm(z, 2, 1, 0.1)
+torch.rot90(z)
+torch.block_diag(z, v)
+torch.nanquantile(z, 0.5)
 z.flatten(1).pow(2).mean(1).topk(2)[0]
 F.mse_loss(z, v, reduction="none").flatten(1).mean(1).sort()[0][:2]
 F.cross_entropy(z, y, reduce=False).topk(2)[0]
@@ -87,6 +100,15 @@ z[:, 1:] - z[:, :-1]
 z[:, torch.randperm(5)]
 z.flatten(1).topk(2)[0]
 z.diff(dim=1)
+torch.trapezoid(z, dim=1)
+torch.gradient(z, dim=1)[0]
+torch.fft.fft(z, dim=1).abs()
+torch.fft.rfft(z).abs()
+F.glu(z[:, :4], 1)
+z.unfold(1, 2, 1)
+z.select(1, 0)
+torch.renorm(z, 2, 0, 0.1)
+F.unfold(z[:, None, None], (1, 2))
 self.scaled(z)
 self.scaled(z, dim=-1)
 torch.zeros(len(y), 5).scatter_(1, y[:, None], 1.0)

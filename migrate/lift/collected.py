@@ -10,6 +10,7 @@ from ..facts.arguments import given_to
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from .chunks import Binder, Chunk, Variable, given_arguments
+from .feeding import feeding
 from .nodes import local_function, names_of, walk_here
 from .rates import GROUPS
 from .reads import stored
@@ -61,7 +62,10 @@ def collected(
                 continue
             if var not in sums and any(depends(a, within, shown) for a in given_by(n)):
                 found.shown.setdefault(name.id, n)
+    fed = feeding(facts, recipe) if found.shown else set[str]()
     for kept, call in found.shown.items():
+        if kept in fed:
+            found.decides = CannotLift(call, f"`{kept}` collects values of the samples, and the loss is computed of it")
         filled = filled_by(call)
         if filled is not None and filled.id != kept:
             continue  # an attribute, looked at already

@@ -97,8 +97,10 @@ def _parts(value: ast.expr) -> list[ast.expr]:
         return value.elts
     if isinstance(value, ast.Dict):
         return value.values
-    if isinstance(value, ast.ListComp):
-        return [value.elt]
+    if isinstance(value, (ast.ListComp, ast.GeneratorExp)):
+        of, same = value.generators[0], isinstance(value.elt, ast.Name)
+        same = same and isinstance(of.target, ast.Name) and of.target.id == value.elt.id  # type: ignore[attr-defined]
+        return _parts(of.iter) if same else [value.elt]  # `[net for net in (a, b)]`
     if isinstance(value, ast.DictComp):
         return [value.value]
     return [k.value for k in value.keywords] if isinstance(value, ast.Call) else []
@@ -115,8 +117,11 @@ def _containers(facts: Facts, name: str, scope: Scope, depth: int = 0) -> Iterat
 
 
 def _displays(facts: Facts, value: ast.expr, depth: int) -> Iterator[ast.expr]:
-    if isinstance(value, (ast.List, ast.Dict, ast.ListComp, ast.DictComp)) or _is_dict(value):
+    if isinstance(value, (ast.List, ast.Tuple, ast.Dict, ast.ListComp, ast.DictComp)) or _is_dict(value):
         yield value
+    elif _is_copy(value):
+        inner = value.args[0]  # type: ignore[attr-defined]
+        yield from [inner] if isinstance(inner, (ast.Tuple, ast.GeneratorExp)) else _displays(facts, inner, depth)
     elif isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):  # [None] + losses
         for part in (value.left, value.right):
             yield from _displays(facts, part, depth + 1)
@@ -142,6 +147,12 @@ def _made(facts: Facts, call: ast.Call) -> list[ast.expr]:
     return returned(f) if f is not None else []
 
 
+def _is_copy(value: ast.expr) -> bool:
+    """`list(nets)`, `tuple(Net() for _ in range(3))`"""
+    named = isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in ("list", "tuple")
+    return named and len(value.args) == 1  # type: ignore[attr-defined]
+
+
 def _is_dict(value: ast.expr) -> bool:
     return isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "dict"
 
@@ -156,7 +167,10 @@ def _is_network(facts: Facts, node: ast.expr) -> bool:
         node = node.func.value  # `Net().eval()`
     if isinstance(node, ast.Name):
         home = facts.scopes.scope_of(node).lookup(node.id)
-        return home is not None and made_network(facts, node.id, home) is not None
+        if home is None or made_network(facts, node.id, home) is not None:
+            return home is not None
+        each = facts.devices.unpacked(node.id, home)  # `a, b = Net(), Net()`
+        return bool(each) and all(isinstance(v, ast.Call) and _is_network(facts, v) for v in each or ())
     if not isinstance(node, ast.Call):
         return False
     full = facts.names.resolve(node.func) or ""

@@ -28,6 +28,17 @@ HELD = [
     (f"nets = [{MADE}, {MADE}]\n" + ALL.replace("NETS", "nets"), "nets[0]", "nets[1]", LIST),
     (f"nets = [{MADE} for _ in range(2)]\n" + ALL.replace("NETS", "nets"), "nets[0]", "nets[1]", LIST),
     (f"nets = []\nfor _ in 'ab':\n    nets.append({MADE})\n" + ALL.replace("NETS", "nets"), "nets[0]", "nets[1]", LIST),
+    (f"nets = ({MADE}, {MADE})\n" + ALL.replace("NETS", "nets"), "nets[0]", "nets[1]", LIST),
+    (f"a, b = {MADE}, {MADE}\nnets = [a, b]\n" + ALL.replace("NETS", "nets"), "nets[0]", "nets[1]", LIST),
+    (f"nets = list({MADE} for _ in 'ab')\n" + ALL.replace("NETS", "nets"), "nets[0]", "nets[1]", LIST),
+    (f"nets = tuple([{MADE}, {MADE}])\n" + ALL.replace("NETS", "nets"), "nets[0]", "nets[1]", LIST),
+    (
+        "a, b = nn.Linear(3, 2), nn.Linear(3, 2)\nnets = [n.to(device) for n in (a, b)]\n"
+        + ALL.replace("NETS", "nets"),
+        "nets[0]",
+        "nets[1]",
+        LIST,
+    ),
     (f"nets = {{'a': {MADE}, 'b': {MADE}}}\n" + ALL.replace("NETS", "nets.values()"), "nets['a']", "nets['b']", VALUES),
     (f"nets = {{}}\nnets['a'] = {MADE}\n" + ALL.replace("NETS", "nets.values()"), "nets['a']", "nets['a']", VALUES),
     (

@@ -19,7 +19,11 @@ from .shown import SHOWS, is_picture, keeps, shows
 
 ARITHMETIC = ("min", "max", "len", "int", "float", "round", "abs", "pow", "sum")
 # which their first argument is written to
-FILLED_FIRST = ("numpy.add.at", "numpy.subtract.at", "numpy.maximum.at", "numpy.put", "numpy.copyto", "numpy.place")
+FILLED_FIRST = (
+    *("numpy.add.at", "numpy.subtract.at", "numpy.maximum.at", "numpy.put", "numpy.copyto", "numpy.place"),
+    *("heapq.heappush", "heapq.heappushpop", "heapq.heapreplace", "operator.setitem"),
+    *("bisect.insort", "bisect.insort_left", "bisect.insort_right"),
+)
 # which keep nothing of what they are given
 STEPS = (
     "backward", "step", "zero_grad", "scale", "unscale_", "set_postfix", "set_description", "close", "requires_grad_",

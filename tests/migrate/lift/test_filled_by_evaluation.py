@@ -9,6 +9,7 @@ SCRIPT = """
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
+import heapq
 import numpy as np
 from tqdm import tqdm
 
@@ -65,6 +66,7 @@ FILLED = {
     "held.setdefault('y', []).extend(y.tolist())": "held",
     "[sizes.append(v) for v in y.tolist()]": "sizes",
     "list(map(sizes.append, y.tolist()))": "sizes",
+    "heapq.heappush(sizes, y.sum().item())": "sizes",
     "add(held, y)": "held",
     "keep(y)": "sizes",
     "np.add.at(counted, y.numpy(), 1)": "counted.tolist()",

@@ -6,7 +6,9 @@ from ptmigrate.migrate.migrate import migrate_text
 from tests.migrate.running import check_same
 
 SCRIPT = """
+import bisect
 import csv
+import heapq
 import json
 import numpy as np
 import torch
@@ -81,6 +83,8 @@ KEPT = {
     "last, lists['a'] = i, out.max().item()": "lists",
     "[lists[k].append(v) for k, v in zip(y.tolist(), out.max(1)[0].tolist())]": "lists",
     "list(map(lists[0].append, y.tolist()))": "lists",
+    "heapq.heappush(lists['w'], out.max().item())": "lists",
+    "bisect.insort(lists['w'], y[0].item())": "lists",
 }
 
 
@@ -142,6 +146,7 @@ def test_the_rows_of_a_file_are_the_whole_batch_s():
         "[lists['w'].append(k) for k in range(3)]",
         "[lists['w'].append(p.norm().item()) for p in model.parameters()]",
         "list(map(lists['w'].append, range(3)))",
+        "heapq.heappush(lists['w'], i)",
     ],
 )
 def test_what_keeps_nothing_of_the_samples_needs_no_word(step):

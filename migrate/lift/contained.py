@@ -161,7 +161,7 @@ def _is_dictionary(facts: Facts, name: str, scope: Scope) -> bool:
     return any(isinstance(v, (ast.Dict, ast.DictComp)) or _is_dict(v) for v in _containers(facts, name, scope))
 
 
-def _is_network(facts: Facts, node: ast.expr) -> bool:
+def _is_network(facts: Facts, node: ast.expr, deep: int = 0) -> bool:
     """A network by its class, or by what is asked of its name."""
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Call):
         node = node.func.value  # `Net().eval()`
@@ -173,6 +173,9 @@ def _is_network(facts: Facts, node: ast.expr) -> bool:
         return bool(each) and all(isinstance(v, ast.Call) and _is_network(facts, v) for v in each or ())
     if not isinstance(node, ast.Call):
         return False
+    made = _made(facts, node)
+    if made:  # `def ladder(width): return nn.Sequential(...)`
+        return deep < DEPTH and all(_is_network(facts, m, deep + 1) for m in made)
     full = facts.names.resolve(node.func) or ""
     of_torch = full.startswith(NETWORKS) and not full.startswith("torch.nn.functional.")
     local = isinstance(node.func, ast.Name) and any(c.name == node.func.id for c in facts.classes.modules)

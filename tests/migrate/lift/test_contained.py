@@ -31,6 +31,8 @@ HELD = [
     (f"nets = ({MADE}, {MADE})\n" + ALL.replace("NETS", "nets"), "nets[0]", "nets[1]", LIST),
     (f"a, b = {MADE}, {MADE}\nnets = [a, b]\n" + ALL.replace("NETS", "nets"), "nets[0]", "nets[1]", LIST),
     (f"nets = list({MADE} for _ in 'ab')\n" + ALL.replace("NETS", "nets"), "nets[0]", "nets[1]", LIST),
+    (f"def one():\n    return {MADE}\nnets = [one(), one()]\n"
+     + ALL.replace("NETS", "nets"), "nets[0]", "nets[1]", LIST),
     (f"nets = tuple([{MADE}, {MADE}])\n" + ALL.replace("NETS", "nets"), "nets[0]", "nets[1]", LIST),
     (
         "a, b = nn.Linear(3, 2), nn.Linear(3, 2)\nnets = [n.to(device) for n in (a, b)]\n"

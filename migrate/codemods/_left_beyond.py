@@ -64,10 +64,10 @@ def _is_read_below(facts: Facts, target: ast.Name, loop: ast.AST) -> bool:
         return False
     reads = [n for n in reads if scope is not None and target in last_of(facts, n, facts.placed.reaching(n, scope))]
     below = any(n not in inside and n.lineno > target.lineno for n in reads)
-    return below and not any(_is_moved(facts, n) for n in reads)
+    return below and not any(moved_on(facts, n) for n in reads)
 
 
-def _is_moved(facts: Facts, read: ast.Name) -> bool:
+def moved_on(facts: Facts, read: ast.Name) -> bool:
     """The x of `x.to(device)` and of `Variable(x.float()).cuda()`."""
     for up in facts.scopes.ancestors(read):
         if isinstance(up, ast.stmt):

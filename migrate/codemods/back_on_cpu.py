@@ -26,13 +26,14 @@ from ..facts.tensor_methods import METHODS as TENSOR_METHODS
 from ..facts.tensor_methods import VIEWS
 from ..report import Note
 from ._indexes import indexes_there
-from ._left_beyond import left_beyond, moves_itself
+from ._left_beyond import left_beyond, moved_on, moves_itself
 from ._lengths import as_on_cpu, in_file, is_tensor, lengths_given
 from .base import Change, Codemod
 
 # of a tensor: another one on the same device
 METHODS = TENSOR_METHODS - {"cpu", "cuda", "to", "type", "type_as"}
 OF_TORCH = ("torch", "torchvision", "torchaudio", "torchmetrics", "tqdm")
+OPERATIONS = (ast.Compare, ast.BinOp)
 DEPTH = 6  # of names that are made of names
 CALLS = 2  # of functions that are called for each batch
 
@@ -164,7 +165,16 @@ def _left_in_list(facts: Facts, append: ast.Attribute) -> list[ast.expr]:
         return []
     hot, given = facts.loops.hot(call), call.args[0]
     kept = [e for e in (given.elts if isinstance(given, ast.Tuple) else [given]) if is_left(facts, e)]
-    return kept if kept and hot is not None and moves_itself(facts, hot.loop) else []
+    if not kept or hot is None or not moves_itself(facts, hot.loop) or _is_moved_whole(facts, append.value):
+        return []
+    return kept
+
+
+def _is_moved_whole(facts: Facts, held: ast.expr) -> bool:
+    """`torch.cat(labels).to(device)` of a list: what is in it may be there as well."""
+    scope = facts.scopes.scope_of(held).lookup(held.id) if isinstance(held, ast.Name) else None
+    reads = facts.scopes.reads(held.id, scope) if scope is not None and isinstance(held, ast.Name) else ()
+    return any(moved_on(facts, n) for n in reads)
 
 
 def _is_collected(facts: Facts, node: ast.expr) -> bool:
@@ -233,8 +243,15 @@ def _with_names(facts: Facts, call: ast.Call) -> Iterator[ast.expr]:
 
 def _left_there(facts: Facts, node: ast.expr) -> list[ast.expr]:
     """The parts of batches that nothing moves, among what meets there, beside something that was brought to the CPU."""
-    found = parts(node)
+    found = [p for part in parts(node) for p in _operands(part)]
     return [p for p in found if is_left(facts, p)] if any(brought(facts, p) for p in found) else []
+
+
+def _operands(node: ast.expr) -> list[ast.expr]:
+    """Those of `(guess == 1) & (y == 1)`, where the comparisons meet."""
+    if isinstance(node, ast.UnaryOp):
+        return _operands(node.operand)
+    return [p for part in parts(node) for p in _operands(part)] if isinstance(node, OPERATIONS) else [node]
 
 
 def _left_together(facts: Facts, node: ast.expr) -> list[ast.expr]:

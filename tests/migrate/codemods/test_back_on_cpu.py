@@ -172,6 +172,26 @@ def test_elements_of_what_was_brought_there_meet_those_of_a_batch(before, after)
     check(SEVERAL + f"    {before}\n", SEVERAL + f"    {after}\n", select="PTM114")
 
 
+MASKS = HEAD + "for x, y in test_loader:\n    out = model(x.cuda()).argmax(1).cpu()\n    for o, t in zip(out, y):\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("n += ((o == 1) & (t == 1)).sum()", "n += ((o == 1) & (t.cpu() == 1)).sum()"),
+        ("n += ((t == 1) | ~(o == t)).sum()", "n += ((t.cpu() == 1) | ~(o == t.cpu())).sum()"),
+        ("n += (2 * o - 3 * t).abs().sum()", "n += (2 * o - 3 * t.cpu()).abs().sum()"),
+    ],
+)
+def test_masks_of_elements_that_meet(before, after):
+    check(MASKS + f"        {before}\n", MASKS + f"        {after}\n", select="PTM114")
+
+
+@pytest.mark.parametrize("step", ["n += (t == 1).sum() + 0", "n += (o == 1).sum()", "n += ((o == 1) & (o > 0)).sum()"])
+def test_masks_of_one_side_stay(step):
+    check_unchanged(MASKS + f"        {step}\n", [], select="PTM114")
+
+
 @pytest.mark.parametrize(
     "step",
     [
@@ -295,6 +315,21 @@ def test_what_is_kept_for_below_the_loop(before, after):
 def test_what_is_kept_and_was_not_left_there(line):
     result = migrate_text(KEPT.format(line), is_script=False)
     assert ".cpu()" in result.text and "y.cpu()" not in result.text.replace(line, "")
+
+
+@pytest.mark.parametrize(
+    ("read", "kept"),
+    [
+        ("torch.cat(labels).cuda()", "y"),
+        ("torch.stack(labels).float().to(device)", "y"),
+        ("torch.cat(labels)", "y.cpu()"),
+        ("torch.cat(labels).sum().item() + n.to(device)", "y.cpu()"),
+    ],
+)
+def test_a_list_that_moves_as_a_whole_below_keeps_what_it_got(read, kept):
+    loop = "labels = []\nfor x, y in test_loader:\n    out = model(x.cuda())\n    labels.append(y)\n"
+    text = f"{HEAD}device = torch.device('cuda')\nn = torch.ones(1)\n{loop}labels = {read}\n"
+    assert f"labels.append({kept})" in migrate_text(text, is_script=False).text
 
 
 def test_where_the_loop_moves_nothing_or_what_is_kept_moves_below():

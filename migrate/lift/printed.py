@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 from ..facts.arguments import given_to
 from ..facts.loops import last_part
+from ..facts.nodes import FUNCTIONS
 from ..facts.script import Facts
-from .nodes import names_of, walk_here
+from .nodes import local_function, names_of, walk_here
 from .recipe import CannotLift, DataPass, Recipe
 from .shown import is_picture, is_print, keeps, of_the_batch, reads_part, shows, spread
 from .written import is_of_first_batch
@@ -48,11 +49,28 @@ def shows_its_part(facts: Facts, recipe: Recipe) -> Iterator[ast.Call]:
     made = {s.value for s in recipe.in_order if isinstance(s, ast.Expr)}
     for call in (n for s in passing.body for n in walk_here(s) if isinstance(n, ast.Call)):
         bar = _is_of_bar(call)  # the last one stays on the screen
-        told = bar or ((shows(call) or is_picture(call)) and not keeps(call))
+        says = _shows_within(facts, call)
+        told = bar or _shows(call) or says
         if not told or call in made or is_of_first_batch(facts, call, passing):
             continue
-        if any(reads_part(e, so_far if bar else part, {}) is not None for e in given_to(call)):
+        if says or any(reads_part(e, so_far if bar else part, {}) is not None for e in given_to(call)):
             yield call
+
+
+def _shows(call: ast.Call) -> bool:
+    return (shows(call) or is_picture(call)) and not keeps(call)
+
+
+def _shows_within(facts: Facts, call: ast.Call) -> bool:
+    """Whether a function of this file says something each time: `def say(i, y): print(i, y.shape)`."""
+    f = local_function(facts, call.func) if isinstance(call.func, ast.Name) else None
+    ahead: list[ast.AST] = [*f.body] if f is not None else []
+    for n in ahead:  # which grows meanwhile
+        if isinstance(n, ast.Call) and _shows(n):
+            return True
+        if not isinstance(n, (ast.If, ast.IfExp, ast.BoolOp, ast.Try, *FUNCTIONS, ast.Lambda, ast.ClassDef)):
+            ahead += ast.iter_child_nodes(n)
+    return False
 
 
 def check_sums_so_far(facts: Facts, passing: DataPass, reads: list[tuple[ast.Name, Variable]]) -> None:

@@ -80,6 +80,38 @@ def test_what_is_shown_otherwise_is_told(shown):
     assert says in [n.message for n in result.attention]
 
 
+HELPERS = """
+def say(i, value):
+    text = f"{i}: {value:.4f}"
+    print(text)
+
+def warn(value):
+    if value > 99:
+        print("large", value)
+
+def look(value):
+    return round(value, 4)
+
+def test(loader):
+"""
+
+
+@pytest.mark.parametrize(
+    ("each", "told"),
+    [
+        ("say(i, loss.item())", True),
+        ("say(i, 1.0)", True),
+        ("if i == 0: say(i, loss.item())", False),
+        ("warn(loss.item())", False),
+        ("look(loss.item())", False),
+    ],
+)
+def test_what_a_function_says_of_each_batch_is_told(each, told):
+    text = HEAD + SCRIPT.replace("\ndef test(loader):\n", HELPERS).replace("EACH", each)
+    check_same(text, "module")
+    assert any("its own batches of the evaluation" in n.message for n in migrate_text(text).attention) is told
+
+
 def test_a_bar_is_not_worth_whole_batches():
     each = "acc = total / n; bar.set_postfix(acc=acc); bar.set_description(f'{total:.3f}')"
     result = migrate_text(HEAD + SCRIPT.replace("EACH", each))

@@ -68,7 +68,7 @@ def collected(
                 found.shown.setdefault(name.id, n)
     fed = feeding(facts, recipe) if found.shown else set[str]()
     for kept, call in found.shown.items():
-        if kept in fed:
+        if kept in fed and not _begins_anew(facts, train, kept):
             found.decides = CannotLift(call, f"`{kept}` collects values of the samples, and the loss is computed of it")
         filled = filled_by(call)
         if filled is not None and filled.id != kept:
@@ -81,6 +81,17 @@ def collected(
             says = f"`{kept}` collects values of the samples, and `{facts.short(reader)}` reads it"
             found.decides = CannotLift(call, says)
     return found
+
+
+def _begins_anew(facts: Facts, train: DataPass, kept: str) -> bool:
+    """Whether a step begins by what changes it, `pool.begin()` or `room.copy_(x)`, and may read nothing older."""
+    nodes = (n for s in train.body for n in walk_here(s) if isinstance(n, (ast.Name, ast.Attribute)))
+    found = [n for n in nodes if ast.unparse(n) == kept]
+    first = min(found, key=lambda n: (n.lineno, n.col_offset), default=None)
+    s = facts.scopes.statement_of(first) if first is not None else None
+    if all(facts.scopes.statement_of(n) is s for n in found):
+        return False  # a function reads it
+    return isinstance(s, ast.Expr) or (isinstance(s, ast.Assign) and first not in walk(s.value))
 
 
 def gone_through(body: list[ast.stmt], own: set[str]) -> set[str]:

@@ -570,7 +570,8 @@ def test_no_return_is_left_at_the_end(before, after):
     [
         ("", True),
         ("print = functools.partial(print, flush=True)\n", False),
-        ("from rich import print\n", False),
+        ("from mine import print\n", False),
+        ("from rich import print\n", True),
         ("def print(*words):\n    out.put(words)\n", False),
         ("def other(print):\n    print(1)\n", True),
     ],

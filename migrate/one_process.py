@@ -67,4 +67,4 @@ def _gathers_as_one_of_several(facts: Facts, options: Options) -> bool:
         return False
     changes = outermost(facts, list(PlainBranches().plan(facts)))
     found = distribution_of(facts.after(apply(facts, changes)) if changes else facts)
-    return any(found.full[call] in GATHERS for call in found.blocking())
+    return any(found.full.get(call) in GATHERS for call in found.blocking())  # type: ignore[call-overload]

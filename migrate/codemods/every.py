@@ -23,6 +23,7 @@ from .next_of_iterators import NextOfIterators
 from .old_idioms import DataZero, OldIdioms, RemoveVariables
 from .once import Once
 from .place_like_inputs import PlaceLikeInputs
+from .plain_horovod import PlainHorovod
 from .plain_optimizers import PlainOptimizers
 from .plain_parallel import PlainParallel
 from .plain_process import PlainProcess
@@ -50,6 +51,7 @@ ALWAYS: tuple[type[Codemod], ...] = (
     AmpInModules,
     NameLambdas,
     NameLocalFunctions,
+    PlainHorovod,
     PlainProcess,
     CountedPeers,
     PlainParallel,

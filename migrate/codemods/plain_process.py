@@ -215,7 +215,8 @@ class PlainProcess(Codemod):
         gone: set[ast.AST] = set()
         for call in facts.walk(ast.Call):
             full = facts.names.resolve(call.func)
-            for s in statements_of(facts, call) or () if full in STATEMENTS or found.only_sends(call) else ():
+            told = full in ALONE_VALUES and isinstance(facts.scopes.parents.get(call), ast.Expr)
+            for s in statements_of(facts, call) or () if full in STATEMENTS or told or found.only_sends(call) else ():
                 if s not in gone:
                     gone.add(s)
                     shown = s.value if isinstance(s, ast.Expr) else s
@@ -262,7 +263,9 @@ class PlainProcess(Codemod):
                     rewrite = put_together(ALONE[full or ""][-1], places, asks)
                     yield Change(holder, self.edit(facts, call, says), rewrite, (call.func, *others))
                 else:
-                    yield Change(call, self.edit(facts, call, says), source(new))
+                    itself = isinstance(holder, ast.Assign) and [ast.unparse(t) for t in holder.targets] == [new]
+                    edit = self.edit(facts, call, f"`{facts.short(call)}` removed: {WHY}" if itself else says)
+                    yield Change(holder, edit, None, (holder,)) if itself else Change(call, edit, source(new))  # type: ignore
 
     # -- values ----------------------------------------------------------------------------------------------
 

@@ -12,8 +12,9 @@ from .arguments import argument, argument_at
 from .environment import ASKING, LAUNCHED_WITH, demands, is_environment
 from .gathered import ALONE, ALONE_VALUES, TO_ONE
 from .handles import statements_of
+from .horovod_names import Horovod
 from .nodes import walk
-from .process_names import RANKS, WORLDS, D
+from .process_names import LAUNCHED, RANKS, WORLDS, D, H
 from .runtime_names import runtime_name
 from .script import Facts, once_a_file
 from .started import Started, started
@@ -30,6 +31,8 @@ STATEMENTS = {
         "monitored_barrier", "broadcast_object_list",
     )
 } | {"torch.multiprocessing.set_start_method", *CHOOSE_CARD}  # fmt: skip
+STATEMENTS |= {H + n for n in ("init", "shutdown", "barrier", "join", "broadcast_parameters",
+                               "broadcast_optimizer_state")}  # fmt: skip
 GATHERS = {
     D + n
     for n in (
@@ -44,7 +47,7 @@ GATHERS = {
 SHARDED = ("fairscale.optim.", "fairscale.nn.data_parallel.")
 CARDS = ("torch.cuda.device_count", "torch.accelerator.device_count")
 SPAWN = {"torch.multiprocessing.spawn"}
-PROCESSES = re.compile(r"distributed|DataParallel|\.spawn\b|apex")
+PROCESSES = re.compile(r"distributed|DataParallel|\.spawn\b|apex|horovod")
 RANK_NAME = re.compile(r"(local_|global_|proc_|process_)?rank$|^gpu$|^local_?rank$", re.IGNORECASE)
 WORLD_NAME = re.compile(
     r"^(world_?size|nprocs?|n_?gpus?(_per_node)?|ngpus|num_gpus|n_procs|num_procs|gpus_per_node|WORLD_SIZE)$"
@@ -55,7 +58,7 @@ def mentions_processes(text: str) -> bool:
     return PROCESSES.search(text) is not None
 
 
-WITH_OTHERS = (*(f"{D}{n}." for n in ("rpc", "fsdp", "pipelining", "tensor")), "deepspeed.", "horovod.")
+WITH_OTHERS = (*(f"{D}{n}." for n in ("rpc", "fsdp", "pipelining", "tensor")), "deepspeed.")
 ALONE_TOO = ("deepspeed.profiling.", "deepspeed.ops.", "deepspeed.accelerator.")  # these need no other process
 CHECKPOINTS = "deepspeed.checkpointing."  # what they compute again is each process's own
 
@@ -81,11 +84,14 @@ class Distribution(WrappedModels):
         ddp = [c for c in self.wrapped if full[c] not in CONVERTERS | {"torch.nn.DataParallel"}]
         # whose module talks itself is run by a Trainer that starts its processes: a wrapper beside it is not the start
         talks = bool(facts.classes.run_by_trainer) and any(f is not None and f.startswith(D) for f in full.values())
-        self.by_hand = facts.by_hand or bool(inits or self.spawns or (ddp and not talks))
+        self.horovod = Horovod(facts, full)
+        self.by_hand = facts.by_hand or bool(inits or self.spawns or (ddp and not talks) or self.horovod.by_hand)
 
-    def blocking(self) -> Iterator[ast.Call]:
+    def blocking(self) -> Iterator[ast.expr]:
         """Calls that have no plain form, unless they only run when there are several processes."""
         for c, full in self.full.items():
+            if full is not None and full.startswith("horovod."):
+                continue
             if full in ALONE and isinstance(self.facts.scopes.parents.get(c), ast.Expr) and self.alone(c) is not None:
                 continue
             if self.only_sends(c):
@@ -100,6 +106,7 @@ class Distribution(WrappedModels):
             used_value = full in STATEMENTS and statements_of(self.facts, c) is None
             if exotic or used_value:
                 yield c
+        yield from self.horovod.blocking()
 
     def alone(self, call: ast.Call) -> str | None:
         """The source of what a gathering call does among one process."""
@@ -237,7 +244,7 @@ class Distribution(WrappedModels):
                 value = _as_int(self._environment(c.args[0]))
             if value is None and full in CARDS and self._gives_world(c):
                 value = "1"
-            if value is None and full in (D + "is_initialized", D + "is_torchelastic_launched"):
+            if value is None and full in LAUNCHED:
                 value = "False"
             if value is not None:
                 whole, value = self._converted(c, value)

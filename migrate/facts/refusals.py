@@ -28,8 +28,6 @@ WAYS_OF_THEIR_OWN = {
     "torch.distributed.device_mesh.": "it lays its devices out as a mesh by hand",
     "deepspeed.initialize": "DeepSpeed's engine has its model and its steps; write the loop for one device, and "
     'Trainer(strategy="deepspeed") trains it',
-    "horovod.torch.": "Horovod has its processes; write the loop for one device, and Trainer(strategy=\"horovod\") "
-    "trains it",
     "torch_xla.distributed.": "torch_xla starts and feeds its processes",
     "ray.train.": "Ray starts and feeds its processes",
 }  # fmt: skip
@@ -59,7 +57,7 @@ def refusal(facts: Facts) -> Refusal | None:
     for call in facts.walk(ast.Call):
         full = facts.names.resolve(call.func) or ""
         for start, why in WAYS_OF_THEIR_OWN.items():
-            if full.startswith(start) and (start in ALWAYS or not _optional(facts, call)):
+            if full.startswith(start) and (start in ALWAYS or not is_optional(facts, call)):
                 return Refusal(call, why)
     return _own_processes(facts)
 
@@ -87,7 +85,7 @@ def takes_gradients(call: ast.Call) -> bool:
     return bool(call.args) and bool(OPTIMIZER_NAME.search(name))
 
 
-def _optional(facts: Facts, call: ast.Call) -> bool:
+def is_optional(facts: Facts, call: ast.Call) -> bool:
     """Whether the call stands under a condition: one of several ways that the script knows."""
     return any(isinstance(up, (ast.If, ast.IfExp)) and not _is_main(up) for up in facts.scopes.ancestors(call))
 

@@ -48,7 +48,9 @@ REFUSED = {
     ),
     "fully_shard": ("import torch\nfrom torch.distributed.fsdp import fully_shard\nfully_shard(m)\n" + LOOP, "FSDP"),
     "deepspeed": ("import torch, deepspeed\nm, opt, _, _ = deepspeed.initialize(model=model)\n" + LOOP, "DeepSpeed"),
-    "horovod": ("import torch\nimport horovod.torch as hvd\nhvd.init()\n" + LOOP, "Horovod"),
+    "horovod, in another way": (
+        "import torch\nimport horovod.torch as hvd\nhvd.init()\nx = hvd.alltoall(x)\n" + LOOP, "processes talk there"
+    ),
     "stages": ("import torch\nfrom torch.distributed.pipelining import pipeline\npipeline(m, 1)\n" + LOOP, "stages"),
     "a mesh": (
         "import torch\nfrom torch.distributed.device_mesh import init_device_mesh\n"
@@ -84,6 +86,7 @@ NOT_REFUSED = {
         + TRAIN
         + "mp.Process(target=fill, args=(2,)).start()\n"
     ),
+    "horovod": "import torch\nimport horovod.torch as hvd\nhvd.init()\n" + LOOP,
     "a function of that name": "import torch\ndef Process(target): ...\nProcess(None)\n" + LOOP,
 }
 

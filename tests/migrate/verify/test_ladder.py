@@ -231,7 +231,9 @@ def test_processes_that_a_script_spawns_are_recorded(tmp_path):
 
 
 def test_a_script_that_is_not_migrated_climbs_nothing(tmp_path):
-    (tmp_path / "s.py").write_text("import torch\nimport horovod.torch as hvd\nhvd.init()\n", encoding="utf-8")
+    (tmp_path / "s.py").write_text(
+        "import torch, deepspeed\nnet = deepspeed.initialize(model=net)[0]\n", encoding="utf-8"
+    )
     done = verify(tmp_path, "s.py")
     assert done.returncode == 1
     report = json.loads(done.stdout)

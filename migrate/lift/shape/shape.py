@@ -28,6 +28,7 @@ from .ranges import count_there
 from .renewed import keep_one_optimizer
 from .resets import begin_apart
 from .returns import return_below
+from .spread import write_arguments
 from .starts import add_the_start, count_from_there
 from .stops import stop_before
 from .sums import add_in_place
@@ -38,6 +39,7 @@ STEPS: tuple[Callable[[Facts], str | None], ...] = (
     name_the_first,
     add_the_start,
     count_from_there,
+    write_arguments,
     name_given,
     switch_in_place,
     add_in_place,

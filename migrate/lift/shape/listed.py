@@ -1,4 +1,7 @@
-"""Epochs that go through a list: `for epoch, lr in enumerate(rates):` counts them, and takes `lr = rates[epoch]`."""
+"""Epochs that go through a list: `for epoch, lr in enumerate(rates):` counts them, and takes `lr = rates[epoch]`.
+
+So do those that count in another way than one by one: `for epoch in reversed(range(n)):`.
+"""
 
 from __future__ import annotations
 
@@ -67,12 +70,27 @@ def _is_listed(facts: Facts, node: ast.expr, loop: ast.For) -> bool:
         return bool(node.args) and not node.keywords and all(_is_listed(facts, a, loop) for a in node.args)
     if isinstance(node, (ast.List, ast.Tuple)):
         return bool(node.elts)
+    if _is_made_there(facts, node, loop):
+        return True
     scope = facts.scopes.scope_of(node).lookup(node.id) if isinstance(node, ast.Name) else None
     if scope is None or not isinstance(node, ast.Name) or node.id in scope.params or len(scope.stores[node.id]) != 1:
         return False
     values = values_of(facts, node.id, scope)
     within = (r for r in facts.scopes.reads(node.id, scope) if loop in facts.scopes.ancestors(r) and r is not node)
     return len(values) == 1 and _makes_list(facts, values[0]) and all(_only_asked(facts, r) for r in within)
+
+
+def _is_made_there(facts: Facts, node: ast.expr, loop: ast.For) -> bool:
+    """`np.arange(n)`, `reversed(range(n))`, `range(n)[2:]`, and a range that does not count the epochs one by one."""
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.slice, ast.Slice) and is_builtin(facts, node.value, "range")
+    if not isinstance(node, ast.Call) or not node.args or any(isinstance(a, ast.Starred) for a in node.args):
+        return False
+    if is_builtin(facts, node, "range"):
+        return node is not loop.iter or len(node.args) == 3
+    if any(is_builtin(facts, node, n) for n in ("reversed", *LISTS)):
+        return is_builtin(facts, node.args[0], "range") or _is_listed(facts, node.args[0], loop)
+    return facts.names.resolve(node.func) in OF_ARRAYS
 
 
 def _makes_list(facts: Facts, value: ast.expr) -> bool:

@@ -47,7 +47,7 @@ def _range_of(facts: Facts, name: ast.Name) -> str | None:
     return f"range({f'{name.id}.start, ' if len(made.args) == 2 else ''}{name.id}.stop)"
 
 
-def is_builtin(facts: Facts, call: ast.Call, name: str) -> bool:
+def is_builtin(facts: Facts, call: ast.expr, name: str) -> bool:
     """Whether Python's own function of that name is called."""
-    f = call.func
+    f = call.func if isinstance(call, ast.Call) else None
     return isinstance(f, ast.Name) and f.id == name and facts.scopes.scope_of(f).lookup(name) is None

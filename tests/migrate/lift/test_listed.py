@@ -46,6 +46,12 @@ def _text(made: str, loop: str, first: str = "torch.manual_seed(seed)", shown: s
             "epoch, name",
             "rounds = list(zip(seeds, names))",
         ),
+        ("import numpy as np", "seed in np.arange(2, 5)", "seed", "rounds = list(np.arange(2, 5))"),
+        ("", "seed in reversed(range(3))", "seed", "rounds = list(reversed(range(3)))"),
+        ("", "seed in range(5)[2:]", "seed", "rounds = range(5)[2:]"),
+        ("", "seed in range(0, 6, 2)", "seed", "rounds = list(range(0, 6, 2))"),
+        ("", "epoch, seed in enumerate(range(1, 4))", "epoch, seed", "rounds = list(range(1, 4))"),
+        ("seeds = [5, 3]", "seed in sorted(seeds)", "seed", "rounds = list(sorted(seeds))"),
     ],
 )
 def test_each_is_taken_first_thing(made, loop, shown, result):
@@ -66,10 +72,16 @@ def test_what_is_left_below_is_the_last():
         ("seeds = (k for k in range(2))", "seed in seeds", "pass"),
         ("seeds = {3: 'a', 5: 'b'}", "seed, name in seeds.items()", "pass"),
         ("seeds = iter([3, 5])", "epoch, seed in enumerate(seeds)", "pass"),
+        ("seeds = iter([3, 5])", "seed in list(seeds)", "pass"),
+        ("def reversed(n): return iter(n)", "seed in reversed(range(3))", "pass"),
     ],
 )
 def test_what_may_change_or_is_no_list_keeps_the_loop(made, loop, first):
     check_same(_text(made, loop, first), "loop")
+
+
+def test_what_counts_already_is_left():
+    assert "rounds" not in check_same(_text("", "seed in range(1, 3)"), "module")
 
 
 @pytest.mark.parametrize("around", ["for again in range(2):\n", "for epoch in range(2):\n"])

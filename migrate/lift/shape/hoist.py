@@ -6,17 +6,20 @@
 from __future__ import annotations
 
 import ast
+import re
+from itertools import takewhile
 
 from ...facts.nodes import walk
 from ...facts.script import Facts
 from ..nodes import OWN_SCOPE
+from ..splice import Splice
 from .calls import only_call
 from .edits import Edits
 from .free import free
 
 # below these a call is made later, more than once, or not at all
-SOMETIMES = (ast.Lambda, ast.IfExp, ast.BoolOp, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp,
-             ast.JoinedStr)  # fmt: skip
+TWICE = (ast.Lambda, ast.IfExp, ast.BoolOp, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+SOMETIMES = (*TWICE, ast.JoinedStr)  # and what stands in an f-string has no place of its own before Python 3.12
 
 
 def hoist_passes(facts: Facts) -> str | None:
@@ -29,15 +32,49 @@ def hoist_passes(facts: Facts) -> str | None:
         if call is None:
             continue
         statement = facts.scopes.statement_of(call)
-        if _stands_plainly(statement, call) or not comes_first(facts, statement, call):
+        place = _place(facts, statement, call)
+        if place is None or _stands_plainly(statement, call):
             continue
         name = _free(facts, f"{f.name.strip('_')}_result")
         edits = Edits(facts)
-        line = facts.text.line_of(facts.text.span(statement)[0])
-        edits.replace_lines(line, line - 1, [f"{facts.text.margin(statement)}{name} = {facts.text.get(call)}"])
-        edits.replace_node(call, name)
+        line, made = facts.text.line_of(facts.text.span(statement)[0]), facts.text.text[slice(*place)]
+        edits.replace_lines(line, line - 1, [f"{facts.text.margin(statement)}{name} = {made}"])
+        edits.replace(*place, name)
         return edits.done()
     return None
+
+
+def _place(facts: Facts, statement: ast.stmt, call: ast.Call) -> tuple[int, int] | None:
+    """Where a call stands, if it comes first in its statement."""
+    if facts.in_formatted_string(call):
+        return _in_a_string(facts, statement, call)
+    return facts.text.span(call) if comes_first(facts, statement, call) else None
+
+
+def _in_a_string(facts: Facts, statement: ast.stmt, call: ast.Call) -> tuple[int, int] | None:
+    """The same for `print(f"{epoch}: {test(model):.3f}")`, where nothing else is called: found by what is written."""
+    around = list(takewhile(lambda up: up is not statement, facts.scopes.ancestors(call)))
+    strings = [up for up in around if isinstance(up, ast.JoinedStr)]
+    others = [n for n in walk(statement, ast.Call) if n is not call and n not in around and n not in walk(call)]
+    if not isinstance(statement, (ast.Expr, ast.Assign)) or Splice(facts.text).shares_a_line(statement):
+        return None
+    if any(isinstance(up, TWICE) for up in around) or others:
+        return None
+    start, stop = facts.text.span(strings[-1])
+    text, wanted = facts.text.text[start:stop], ast.dump(call)
+    opens = [m.start() for m in re.finditer(rf"(?<![\w.]){re.escape(ast.unparse(call.func))}\(", text)]
+    ends = [m.end() for m in re.finditer(r"\)", text)]
+    found = [(a, b) for a in opens for b in ends if b > a and "\n" not in text[a:b] and _is(text[a:b], wanted)]
+    if len(opens) != 1 or len(found) != 1 or text[found[0][1] :].lstrip().startswith("="):
+        return None  # `{test(model)=}` prints what is called, too
+    return start + found[0][0], start + found[0][1]
+
+
+def _is(text: str, wanted: str) -> bool:
+    try:
+        return ast.dump(ast.parse(text, mode="eval").body) == wanted
+    except (SyntaxError, ValueError):
+        return False
 
 
 def passes_of(facts: Facts) -> set[ast.AST]:

@@ -55,7 +55,11 @@ def execute(options: Namespace) -> int:
 def _rules(options: Namespace, config: Config) -> list[Rule]:
     select = [code for codes in options.select for code in codes] if options.select else config.select
     ignore = [code for codes in options.ignore or () for code in codes] + config.ignore
-    check_known(code for codes in config.per_file_ignores.values() for code in codes)
+    ignored = (code for codes in config.per_file_ignores.values() for code in codes)
+    try:
+        check_known([*config.select, *config.ignore, *ignored])
+    except UnknownRule as error:
+        raise ConfigError(f"{config.path}: [tool.ptmigrate]: {error}") from None
     return choose(select, ignore)
 
 

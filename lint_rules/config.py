@@ -18,6 +18,7 @@ class ConfigError(ValueError):
 class Config:
     def __init__(self, root: str = "", values: dict[str, Any] | None = None) -> None:
         self.root = root or os.getcwd()
+        self.path = ""  # of the file that it was read from
         values = values or {}
         self.select: list[str] = values.get("select", [])
         self.ignore: list[str] = values.get("ignore", [])
@@ -80,9 +81,14 @@ def _read(path: str, data: bytes) -> Config:
         document = tomllib.loads(data.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: {error}") from None
-    table = document.get("tool", {}).get("ptmigrate", {})
+    tools = document.get("tool", {})
+    table = tools.get("ptmigrate", {}) if isinstance(tools, dict) else {}
+    if not isinstance(table, dict):
+        raise ConfigError(f"{path}: [tool.ptmigrate] must be a table, not {table!r}")
     _check(path, table)
-    return Config(os.path.dirname(os.path.abspath(path)), table)
+    config = Config(os.path.dirname(os.path.abspath(path)), table)
+    config.path = path
+    return config
 
 
 def _check(path: str, table: dict[str, Any]) -> None:

@@ -267,3 +267,19 @@ def test_a_changed_file_and_a_broken_cache(tree):
     for path in (tree / ".ptlint_cache").glob("*.json"):
         path.write_text('{"a": [1')
     assert len(run_json(tree)[1]["findings"]) == 39
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('[tool.ptmigrate]\nselect = ["NOPE"]\n', "[tool.ptmigrate]: no rule 'NOPE'"),
+        ('[tool.ptmigrate]\nignore = ["PTM999"]\n', "[tool.ptmigrate]: no rule 'PTM999'"),
+        ("[[tool.ptmigrate]]\n", "[tool.ptmigrate] must be a table"),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_told_with_its_name(tmp_path, text, says):
+    (tmp_path / "pyproject.toml").write_text(text)
+    (tmp_path / "a.py").write_text("import torch\n")
+    done = ptlint("a.py", cwd=tmp_path)
+    assert done.returncode == 2 and done.stderr.startswith("error: ") and "Traceback" not in done.stderr
+    assert f"pyproject.toml: {says}" in done.stderr

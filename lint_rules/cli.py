@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 FORMATS = ("concise", "full", "json", "sarif", "github", "junit")
 
 
 def main(arguments: list[str] | None = None) -> None:
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # a name or a line that the terminal cannot show is shown escaped
-            stream.reconfigure(errors="backslashreplace")
+    _make_streams()
     try:
         code = run(sys.argv[1:] if arguments is None else arguments)
         sys.stdout.flush()
-    except BrokenPipeError:
-        # `ptlint . | head`: whoever reads has enough
-        import os
-
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left is written nowhere
+        if not isinstance(error, BrokenPipeError):  # `ptlint . | head`: whoever reads has enough
+            print(f"error: {error.filename or 'standard output'}: {error.strerror}", file=sys.stderr)
         code = 2
     except KeyboardInterrupt:
         code = 130
     sys.exit(code)
+
+
+def _make_streams() -> None:
+    """Streams that take everything: a closed one is written nowhere, and what a terminal cannot show is escaped."""
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def run(arguments: list[str]) -> int:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
+import signal
+import sys
+import threading
 
 from .cache import Cache
 from .engine import Linter
@@ -25,15 +28,16 @@ def lint_parallel(
     if cache is not None:
         _ = cache.entries  # read once, before the processes are forked
     share = max(1, min(32, len(files) // (jobs * 4)))
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # the pool is ended on the way
     with context.Pool(jobs, _start, (codes, report_unused, cache)) as pool:
         for outcome in pool.imap(_lint, files, share):
             result.add(outcome, cache)
 
 
 def _start(codes: list[str], report_unused: bool, cache: Cache | None) -> None:
-    import signal
-
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears Ctrl-C and ends the pool
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     gc.disable()
     global _linter, _cache
     _linter, _cache = Linter(choose(codes) if codes else [], report_unused), cache

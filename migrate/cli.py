@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 if TYPE_CHECKING:
     from .one_file import Migrated
+    from .report import Report
     from .verify.ladder import Ladder
 
 
@@ -133,7 +137,8 @@ def command(
     from .result import Options
 
     script_args: list[str] = list(ctx.obj or ())
-    _check_usage(paths, output, in_place, verify, script_args)
+    named = ctx.get_parameter_source("output") is not ParameterSource.DEFAULT
+    _check_usage(paths, output if named else None, in_place, verify, diff or check, script_args)
     _check_places(paths, output, report, writes=not (in_place or diff or check))
     options = Options(plan, _codes(select), _codes(ignore), _names(checkpoint), framework, in_place)
     files = collect(paths, None if in_place or output == "-" else Path(output))
@@ -148,7 +153,7 @@ def command(
     if diff:
         for m in done:
             _show_diff(m)
-    elif output == "-" and not in_place:
+    elif output == "-" and not check:
         _print_one(done)
     elif not check:
         wrote = _write(done, output, in_place, force)
@@ -203,11 +208,20 @@ def _codes(text: str) -> tuple[str, ...]:
     return codes
 
 
-def _check_usage(paths: tuple[Path, ...], output: str, in_place: bool, verify: bool, script_args: list[str]) -> None:
+def _check_usage(
+    paths: tuple[Path, ...], output: str | None, in_place: bool, verify: bool, reads: bool, script_args: list[str]
+) -> None:
+    """Options that do not go together; `reads`: --diff or --check."""
     if script_args and not verify:
         raise click.UsageError("arguments after `--` are the script's, for --verify")
     if verify and (len(paths) != 1 or not paths[0].is_file()):
         raise click.UsageError("--verify takes one script")
+    if in_place and output is not None:
+        raise click.UsageError(
+            "-o names a place for the results, and --in-place writes none there: leave out one of them"
+        )
+    if verify and reads:
+        raise click.UsageError("--verify runs the result, and --diff and --check write none: leave out one of them")
     if verify and (output == "-" or in_place):
         raise click.UsageError("--verify compares the original with a copy: it goes with neither --in-place nor `-o -`")
 
@@ -222,6 +236,8 @@ def _check_places(paths: tuple[Path, ...], output: str, report: Path | None, wri
     if report is not None and (report.is_dir() or not report.parent.is_dir()):
         why = "it is a folder" if report.is_dir() else f"there is no folder {report.parent}"
         raise click.UsageError(f"--report {report}: {why}")
+    if report is not None and any(path.exists() and report.exists() and path.samefile(report) for path in paths):
+        raise click.UsageError(f"--report {report}: it is a script to migrate itself")
 
 
 def _progress(n: int) -> Callable[[Path], None] | None:
@@ -261,44 +277,14 @@ def _print_one(done: list[Migrated]) -> None:
 
 def _write(done: list[Migrated], output: str, in_place: bool, force: bool) -> bool:
     """Write every result or, when one may not be written, none."""
+    from .outputs import CannotWrite, write_results
+
     try:
-        return _written(done, output, in_place, force)
-    except OSError as error:
-        click.echo(f"error: {error.filename or output} cannot be written: {error.strerror}", err=True)
+        write_results(done, output, in_place, force)
+    except CannotWrite as error:
+        click.echo(f"error: {error}", err=True)
         return False
-
-
-def _written(done: list[Migrated], output: str, in_place: bool, force: bool) -> bool:
-    from .write import uncommitted, write_whole
-
-    readable = [m for m in done if m.source is not None]
-    if in_place:
-        changed = [m for m in readable if m.report.changed]
-        for m in [] if force else changed:
-            if uncommitted(m.path):
-                click.echo(f"error: {m.path} has changes that are not committed: commit them or pass --force", err=True)
-                return False
-        for m in changed:
-            write_whole(m.path, m.data)
-            m.report.output = str(m.path)
-        return True
-    places = {id(m): _place(m, output) for m in readable}
-    existing = [p for p in places.values() if p.exists()]
-    if existing and not force:
-        click.echo(
-            f"error: {existing[0]} exists: pass --force to write over it, or -o FOLDER for another place", err=True
-        )
-        return False
-    for m in readable:
-        write_whole(places[id(m)], m.data, like=m.path)
-        m.report.output = str(places[id(m)])
     return True
-
-
-def _place(m: Migrated, output: str) -> Path:
-    import os
-
-    return Path(output, os.path.relpath(os.path.abspath(m.path), os.path.abspath(m.root)))
 
 
 def _report(
@@ -313,6 +299,25 @@ def _report(
             click.echo(m.report.error, err=True)
         elif (line := note_nothing(m)) and len(done) == 1:
             click.echo(line, err=format_ != "text" or to_stderr)
+    try:
+        _show(done, report, format_, where, to_stderr, wrote, ladder)
+    except OSError as error:
+        if where is None:
+            raise
+        click.echo(f"error: --report {where} cannot be written: {error.strerror}", err=True)
+        return 2
+    return report.exit_code
+
+
+def _show(
+    done: list[Migrated],
+    report: Report,
+    format_: str,
+    where: Path | None,
+    to_stderr: bool,
+    wrote: bool,
+    ladder: Ladder | None,
+) -> None:
     if format_ != "text":
         from .formats import FORMATS
 
@@ -327,17 +332,38 @@ def _report(
         render(report, where, to_stderr)
         if ladder is not None:
             render_ladder(ladder)
-    return report.exit_code
 
 
 def main() -> None:
     """Entry point: what stands after a bare `--` belongs to the script that --verify runs."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # a name or a line that the terminal cannot show is shown escaped
-            stream.reconfigure(errors="backslashreplace")
+    _make_streams()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # what was started is ended on the way
     args = sys.argv[1:]
     own, rest = (args[: args.index("--")], args[args.index("--") + 1 :]) if "--" in args else (args, [])
-    command(args=own, prog_name="ptmigrate", obj=rest)
+    try:
+        code = command.main(args=own, prog_name="ptmigrate", obj=rest, standalone_mode=False)
+        sys.stdout.flush()
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("stopped", err=True)
+        code = 128 + signal.SIGINT
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left is written nowhere
+        if not isinstance(error, BrokenPipeError):  # `ptmigrate ... | head`: whoever reads has enough
+            click.echo(f"error: {error.filename or 'standard output'}: {error.strerror}", err=True)
+        code = 2
+    sys.exit(code)
+
+
+def _make_streams() -> None:
+    """Streams that take everything: a closed one is written nowhere, and what a terminal cannot show is escaped."""
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
 
 
 if __name__ == "__main__":

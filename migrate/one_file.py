@@ -111,4 +111,6 @@ def note_nothing(m: Migrated) -> str | None:
         return f"{m.path}: no torch in this file: nothing to do"
     if m.result is not None and m.result.reason:
         return f"{m.path}: {m.result.reason}: nothing to do"
+    if m.result is not None and not (m.report.changed or m.report.edits or m.report.attention):
+        return f"{m.path}: nothing to do"
     return None

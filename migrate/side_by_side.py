@@ -59,6 +59,7 @@ def _start(work: Callable[[Path], Migrated]) -> None:
     global _work
     _work = work
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears Ctrl-C and ends the others
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _done(path: Path) -> Migrated:

@@ -194,7 +194,7 @@ def test_what_fails_while_writing_is_one_line(folder, monkeypatch):
     def full(*args, **kwargs):
         raise OSError(28, "No space left on device", "migrated/digits.py")
 
-    monkeypatch.setattr("ptmigrate.migrate.write.write_whole", full)
+    monkeypatch.setattr("ptmigrate.migrate.outputs.write_whole", full)
     done = run("digits.py")
     assert done.exit_code == 2
     assert "error: migrated/digits.py cannot be written: No space left on device" in done.stderr

@@ -65,6 +65,8 @@ def _near_options(ctx: click.Context, name: str) -> list[str]:
 
 
 def _check_script(script: str) -> None:
+    if Path(script).is_dir():
+        raise ConfigurationError(f"script {script!r} is a folder: name a file of it")
     if not Path(script).is_file():
         near = near_files(script)
         hint = f"; did you mean {near!r}?" if near else "."
@@ -77,6 +79,7 @@ def _launch(script: str, arguments: tuple[str, ...], options: dict[str, Any]) ->
     from .launch.agent import Job
     from .launch.nodes import check_meeting, counts
     from .launch.own_processes import starts_processes
+    from .launch.unmigrated import trains_alone
     from .precision import choose_precision
     from .strategies.registry import accelerator_for, choose_strategy
 
@@ -91,6 +94,14 @@ def _launch(script: str, arguments: tuple[str, ...], options: dict[str, Any]) ->
         raise ConfigurationError(
             f"{script} starts its own processes ({where}), so that ptrun cannot start it several times: "
             "run it with python, or migrate it with ptmigrate"
+        )
+    processes = 1 if strategy.one_process_a_node else len(devices.numbers)
+    if processes * nodes > 1 and trains_alone(script):
+        says = f"each of the {processes * nodes} processes trains all of it by itself"
+        click.echo(
+            f"note: {script} names neither a Trainer nor a Runtime: {says}; `ptmigrate {script}` writes a script that "
+            "shares the work",
+            err=True,
         )
     variables = environment.as_variables(
         {
@@ -107,7 +118,7 @@ def _launch(script: str, arguments: tuple[str, ...], options: dict[str, Any]) ->
     job = Job(
         script=script,
         arguments=arguments,
-        processes=1 if strategy.one_process_a_node else len(devices.numbers),
+        processes=processes,
         nodes=nodes,
         least=least,
         backend=options["rdzv_backend"],

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from .. import alike
 from ..environment import PREFIX
 from ..oneline import USAGE
+from .ended import how_it_ended
 from .network import Way, way_to
 from .threads import thread_variables
 
@@ -64,6 +65,7 @@ def _run_agent(job: Job) -> int:
 
         logging.getLogger(etcd_rendezvous.__name__).setLevel(logging.CRITICAL)  # importing it sets a level of its own
     os.environ[PREFIX + "LAUNCHER"] = "ptrun"
+    os.environ[PREFIX + "LAUNCHER_PID"] = str(os.getpid())
     os.environ.update(thread_variables(job.processes))
     os.environ.setdefault("PYTHONHASHSEED", alike.hash_seed(job.rdzv and f"{job.rdzv} {job.run_id}"))
     if job.nodes == 1:
@@ -81,7 +83,7 @@ def _run_agent(job: Job) -> int:
         if failure.exitcode == USAGE:
             return USAGE  # the script has said what is wrong
         others = "; the other ranks were ended." if job.processes * job.nodes > 1 else "."
-        print(f"rank {rank} ended with exit code {failure.exitcode}{others}", file=sys.stderr)
+        print(f"{how_it_ended(rank, failure.exitcode)}{others}", file=sys.stderr)
         return 1
     except SignalException as error:
         return 128 + int(error.sigval)

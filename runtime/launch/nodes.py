@@ -26,6 +26,12 @@ def check_meeting(least: int, nodes: int, rdzv: str | None, backend: str | None,
         raise unknown_name("rendezvous backend", backend, BACKENDS)
     if nodes > 1 and rdzv is None:
         raise ConfigurationError("--nodes: say where the machines meet with --rdzv HOST:PORT (the same on all)")
+    if node_rank is not None and node_rank >= nodes:
+        raise ConfigurationError(
+            f"--node-rank {node_rank}: {nodes} machines have the numbers 0 to {nodes - 1} (--nodes)"
+        )
+    if nodes > 1 and rdzv is not None:
+        _check_address(rdzv)
     if least < nodes and (node_rank is not None or backend == "static"):
         raise ConfigurationError(
             f"--nodes {least}:{nodes}: machines that come and go have no fixed number; leave out --node-rank, and use "
@@ -36,3 +42,9 @@ def check_meeting(least: int, nodes: int, rdzv: str | None, backend: str | None,
             f"--rdzv-backend {backend} needs python-etcd, which is not installed: pip install python-etcd, and start a "
             "server with `etcd --enable-v2`; c10d needs neither"
         )
+
+
+def _check_address(rdzv: str) -> None:
+    port = rdzv.rpartition(":")[2] if ":" in rdzv else ""
+    if port and not (port.isdecimal() and 0 < int(port) < 65536):
+        raise ConfigurationError(f"--rdzv {rdzv}: give HOST:PORT, with a port from 1 to 65535")

@@ -21,6 +21,7 @@ from ..errors import ConfigurationError
 from ..printing import keep_lines_whole
 from ..settings import Settings
 from . import interrupts
+from .ended import how_it_ended
 from .ports import free_port
 from .threads import thread_variables
 
@@ -39,7 +40,7 @@ def start_peers(settings: Settings) -> None:
     shared = {**meeting(settings), **thread_variables(settings.place.local_world_size)}
     for local_rank in range(1, settings.place.local_world_size):
         ranks = ranks_of(local_rank, settings)
-        launcher = {PREFIX + "LAUNCHER": "script", **start}
+        launcher = {PREFIX + "LAUNCHER": "script", PREFIX + "LAUNCHER_PID": str(os.getpid()), **start}
         _peers.append(subprocess.Popen(command, env={**os.environ, **shared, **ranks, **launcher}))
     os.environ.update({**shared, **ranks_of(0, settings)})
     keep_lines_whole()
@@ -124,10 +125,7 @@ def _watch_peers() -> None:
         if _leaving.is_set():
             return
         if failed:
-            print(
-                f"rank {failed[0]} ended with exit code {codes[failed[0] - 1]}; the other ranks were ended.",
-                file=sys.stderr,
-            )
+            print(f"{how_it_ended(failed[0], codes[failed[0] - 1])}; the other ranks were ended.", file=sys.stderr)
             _end_peers(GRACE)
             sys.stdout.flush()
             sys.stderr.flush()

@@ -26,6 +26,7 @@ from ..environment import PREFIX
 from ..errors import ConfigurationError
 from ..printing import keep_lines_whole
 from . import pickling
+from .ended import how_it_ended
 from .script import meeting, ranks_of
 from .threads import thread_variables
 
@@ -59,7 +60,7 @@ def call(run: Callable[..., Any], args: tuple, kwargs: dict[str, Any], method: s
             pickling.check(strategy.name, {**_named(run, args, kwargs), "trainer": trainer})
             payload = Path(folder, "work")
             payload.write_bytes(pickle.dumps((*work, torch.initial_seed(), randomness.capture())))
-        shared = {**meeting(settings), PREFIX + "LAUNCHER": method}
+        shared = {**meeting(settings), PREFIX + "LAUNCHER": method, PREFIX + "LAUNCHER_PID": str(os.getpid())}
         count = settings.place.local_world_size
         with variables(thread_variables(count)):
             processes = [
@@ -197,7 +198,7 @@ def _wait(processes: list[Any], folder: str) -> None:
         raise ConfigurationError(refused.read_text())
     told = sorted(Path(folder).glob("error.*"), key=lambda file: file.stat().st_mtime)
     first = int(told[0].suffix[1:]) if told else failed[0]
-    text = told[0].read_text() if told else f"rank {first} ended with exit code {processes[first].exitcode}."
+    text = told[0].read_text() if told else f"{how_it_ended(first, processes[first].exitcode)}."
     raise ProcessFailed(f"{text.rstrip()}\nrank {first} failed; the other ranks were ended.")
 
 

@@ -43,6 +43,8 @@ def watch(rank: int, previous: ExceptHook) -> None:
     _watched = True
     if environment.option("launcher"):
         die_with_parent()
+        if _launcher_is_gone():
+            leave_at_once()
     let_children_die_too()
     forking.fork_at_rest()
 
@@ -104,6 +106,20 @@ def die_with_parent(parent: int | None = None) -> None:
             if os.getppid() == parent != 1:
                 return
     threading.Thread(target=_look_for, args=(parent,), daemon=True).start()
+
+
+def _launcher_is_gone() -> bool:
+    """Whether it ended while this rank still read its imports, of which the kernel tells nobody."""
+    pid = environment.option("launcher_pid")
+    if pid is None or sys.platform == "win32":
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def let_children_die_too() -> None:

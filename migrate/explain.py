@@ -70,20 +70,26 @@ class UnknownCode(ValueError):
 
 
 def explain(code: str) -> str:
-    """The page of a code as text; UnknownCode for one that there is not."""
-    code = code.strip().upper()
+    """The page of a code, or of its name, as text; UnknownCode for one that there is not."""
     known = all_codes()
+    by_name = {name: known_code for known_code, (name, _) in known.items()}
+    code = by_name.get(code.strip().lower(), code.strip().upper())
     if code not in known:
         near = difflib.get_close_matches(code, known, 1)
         raise UnknownCode(f"no code {code!r}" + (f": did you mean {near[0]}?" if near else "") + " (--list shows all)")
     name, what = known[code]
-    parts = [f"{code} {name}", what[0].upper() + what[1:] + ".", *_more(code)]
+    parts = [f"{code} {name}", _sentence(what) + ".", *_more(code)]
     if code in EXAMPLES:
         parts += _example(code)
     if code not in CODES:
         return "\n\n".join([*parts, f"Leave it out with --ignore {code}; `ptlint --explain {code}` shows more."])
     parts.append(f"Leave it out with --ignore {code}, do nothing else with --select {code}.")
     return "\n\n".join(parts)
+
+
+def _sentence(text: str) -> str:
+    """With a capital, where it begins with a word: a name of a function is written as it is."""
+    return text[0].upper() + text[1:] if re.match(r"[a-z]+(?![\w.(])", text) else text
 
 
 def _more(code: str) -> Iterator[str]:
@@ -99,7 +105,7 @@ def _more(code: str) -> Iterator[str]:
     text = (sys.modules[made.__module__].__doc__ or "") if made is not None else ""
     if text:
         said = re.sub(r"^T\d+(, T\d+)*( and T\d+)?: ", "", text.strip())
-        yield said[0].upper() + said[1:]
+        yield _sentence(said)
 
 
 def _example(code: str) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """T1: the runtime places modules and batches, so `.cuda()` and `.to(device)` go.
 
 `.to(device, dtype)` keeps the dtype; an assignment of a name to itself goes whole. What the runtime does not place (a
-tensor that the script makes itself, data read at once) keeps its call, and is told of: T2 is about those.
+tensor that the script makes itself, data read at once) keeps its call, and is told of: PTM104 is about those.
 """
 
 from __future__ import annotations

@@ -128,6 +128,32 @@ def test_the_example_of_a_code_is_about_it(code):
     assert "line " in text.split("For example:")[1], text
 
 
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [
+        ("PTM505", "\n\nzero_grad() by hand"),
+        ("PTM309", "\n\ntorch.cuda.empty_cache() at every step"),
+        ("PTM602", "\n\nsize_average and reduce are"),
+        ("PTM604", "\n\n`loss.data[0]` is"),
+        ("PTM605", "\n\nAutocast in a step"),
+        ("PTM601", "\n\nA tensor is its own Variable."),
+        ("PTM203", "\n\nTold of: a class"),
+    ],
+)
+def test_a_name_of_a_function_is_no_word_to_be_capitalized(code, says):
+    assert says in explain(code)
+
+
+@pytest.mark.parametrize("name", ["lift-loop", "Remove-Device-Calls", "set-device"])
+def test_a_code_is_explained_by_its_name(name):
+    assert explain(name).splitlines()[0].endswith(name.lower())
+
+
+@pytest.mark.parametrize("code", sorted(all_codes()))
+def test_no_row_of_the_requirements_is_spoken_of(code):
+    assert not re.search(r"\bT\d+\b", explain(code))
+
+
 def test_a_code_that_there_is_not(folder):
     done = run("--explain", "PTM110x")
     assert done.exit_code == 2 and "did you mean" in done.stderr and "--list" in done.stderr

@@ -42,13 +42,19 @@ def read(path: Any, weights_only: bool = True) -> dict[str, Any]:
         kind = DamagedCheckpoint if file.is_file() else NoCheckpoint
         raise kind(f"checkpoint {str(file)!r}: {wrong}{hint}")
     try:
-        return torch.load(file, map_location="cpu", weights_only=weights_only)
+        checkpoint = torch.load(file, map_location="cpu", weights_only=weights_only)
     except pickle.UnpicklingError as error:
         detail = str(error).splitlines()[0]
         raise ConfigurationError(
             f"checkpoint {str(file)!r} holds more than tensors and plain values; "
             f"if you trust it, pass weights_only=False ({detail})"
         ) from None
+    if not isinstance(checkpoint, dict) or "state_dict" not in checkpoint:
+        raise ConfigurationError(
+            f"{str(file)!r} is no checkpoint of a Trainer: it has no 'state_dict'; "
+            "weights alone are loaded by `module.load_state_dict(torch.load(...))`"
+        )
+    return checkpoint
 
 
 def last_good(file: Path) -> Path | None:

@@ -75,6 +75,13 @@ def test_missing(tmp_path):
         Trainer().fit(Net(), loader(), ckpt_path=tmp_path / "none.ckpt")
 
 
+@pytest.mark.parametrize("saved", [torch.nn.Linear(2, 5).state_dict(), torch.zeros(3), [1, 2]], ids=type)
+def test_what_is_no_checkpoint_of_a_trainer(tmp_path, saved):
+    torch.save(saved, tmp_path / "a.ckpt")
+    with pytest.raises(ConfigurationError, match=r"a\.ckpt' is no checkpoint of a Trainer.*load_state_dict"):
+        Trainer(max_epochs=1).fit(Net(), loader(), ckpt_path=tmp_path / "a.ckpt")
+
+
 def test_code_is_not_run(tmp_path):
     torch.save({"state_dict": {}, "x": Net}, tmp_path / "bad.ckpt")
     with pytest.raises(ConfigurationError, match="weights_only=False"):
@@ -114,4 +121,4 @@ def test_a_disk_that_is_full_is_named_and_leaves_what_was_there(tmp_path):
             Runtime("cpu").save(torch.zeros(100_000), path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert read(path) == {"a": 1} and os.listdir(tmp_path) == ["a.ckpt"]
+    assert torch.load(path) == {"a": 1} and os.listdir(tmp_path) == ["a.ckpt"]

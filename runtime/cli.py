@@ -35,6 +35,7 @@ OPTIONS = {"ignore_unknown_options": True, "allow_interspersed_args": False, "he
 @click.option("--max-restarts", type=click.IntRange(0), default=0, help="Start all again so often when one fails.")
 @click.option("--global-batch", is_flag=True, help="Cut the script's batch among the processes: the same run.")
 @click.option("--monitor", is_flag=True, help="Show a live table of what the devices do.")
+@click.option("-m", "--module", is_flag=True, help="SCRIPT is a module's name, as in `python -m`.")
 @click.option("--doctor", is_flag=True, help="Print what was found here, and stop.")
 @click.version_option(version("ptmigrate"), prog_name="ptrun")
 @click.argument("script", required=False)
@@ -53,7 +54,7 @@ def command(ctx: click.Context, script: str | None, arguments: tuple[str, ...], 
         raise click.UsageError("which SCRIPT?", ctx)
     if script.startswith("-"):
         raise click.NoSuchOption(script, possibilities=_near_options(ctx, script), ctx=ctx)
-    _check_script(script)
+    _check_script(script if not options["module"] else _file_of(script))
     ctx.exit(_launch(script, arguments, options))
 
 
@@ -73,6 +74,26 @@ def _check_script(script: str) -> None:
         raise ConfigurationError(f"script {script!r} was not found{hint}")
 
 
+def _file_of(module: str) -> str:
+    """The file that `python -m module` runs: a package's is its `__main__`."""
+    from importlib.util import find_spec
+
+    sys.path.insert(0, "")  # as python -m does
+    try:
+        spec = find_spec(module)
+        if spec is not None and spec.submodule_search_locations is not None:
+            spec = find_spec(f"{module}.__main__")
+    except (ImportError, ValueError):
+        spec = None
+    finally:
+        sys.path.remove("")
+    if spec is None or spec.origin is None:
+        raise ConfigurationError(
+            f"module {module!r} was not found: name it as in `python -m`, from the folder it is in"
+        )
+    return spec.origin
+
+
 def _launch(script: str, arguments: tuple[str, ...], options: dict[str, Any]) -> int:
     """Check everything that can be checked before a process starts, then start them."""
     from .accelerators import choose
@@ -90,16 +111,17 @@ def _launch(script: str, arguments: tuple[str, ...], options: dict[str, Any]) ->
     strategy = choose_strategy(options["strategy"], len(devices.numbers), nodes, kind=devices.kind)
     if options["precision"]:
         choose_precision(options["precision"], "xla" if devices.kind == "tpu" else devices.kind)
-    if len(devices.numbers) * nodes > 1 and (where := starts_processes(script)):
+    file = _file_of(script) if options["module"] else script
+    if len(devices.numbers) * nodes > 1 and (where := starts_processes(file)):
         raise ConfigurationError(
             f"{script} starts its own processes ({where}), so that ptrun cannot start it several times: "
             "run it with python, or migrate it with ptmigrate"
         )
     processes = 1 if strategy.one_process_a_node else len(devices.numbers)
-    if processes * nodes > 1 and trains_alone(script):
+    if processes * nodes > 1 and trains_alone(file):
         says = f"each of the {processes * nodes} processes trains all of it by itself"
         click.echo(
-            f"note: {script} names neither a Trainer nor a Runtime: {says}; `ptmigrate {script}` writes a script that "
+            f"note: {script} names neither a Trainer nor a Runtime: {says}; `ptmigrate {file}` writes a script that "
             "shares the work",
             err=True,
         )
@@ -126,6 +148,7 @@ def _launch(script: str, arguments: tuple[str, ...], options: dict[str, Any]) ->
         node_rank=options["node_rank"],
         rdzv=options["rdzv"],
         max_restarts=options["max_restarts"],
+        module=options["module"],
     )
     return strategy.run_job(job, variables)
 

@@ -27,6 +27,7 @@ class Job:
     """What to run and where. `rdzv` is HOST:PORT, the same on every node; None on one node.
 
     `least` nodes are enough to go on with, where fewer than `nodes` are there; nodes may come and go then.
+    `script` is a module's name where `module` says so.
     """
 
     script: str
@@ -39,6 +40,12 @@ class Job:
     least: int | None = None
     backend: str | None = None  # of the rendezvous: one of nodes.BACKENDS
     run_id: str | None = None
+    module: bool = False
+
+    @property
+    def program(self) -> tuple[str, ...]:
+        """What Python is given to run it."""
+        return ("-m", self.script, *self.arguments) if self.module else (self.script, *self.arguments)
 
     @property
     def elastic(self) -> bool:
@@ -50,7 +57,7 @@ def run(job: Job, variables: dict[str, str]) -> int:
     os.environ.update(variables)
     os.environ[PREFIX + "ONE_LINE"] = "1"
     if job.processes == 1 and job.nodes == 1 and not job.max_restarts:
-        os.execv(sys.executable, [sys.executable, job.script, *job.arguments])
+        os.execv(sys.executable, [sys.executable, *job.program])
     return _run_agent(job)
 
 
@@ -75,7 +82,7 @@ def _run_agent(job: Job) -> int:
     way = way_to(job.rdzv) if job.nodes > 1 and job.rdzv else None
     if way is not None and way.interface:
         os.environ.setdefault("GLOO_SOCKET_IFNAME", way.interface)
-    command = [sys.executable, "-u", job.script, *job.arguments]
+    command = [sys.executable, "-u", *job.program]
     try:
         elastic_launch(_config(job, way), command[0])(*command[1:])
     except ChildFailedError as error:

@@ -6,13 +6,13 @@ import ast
 import re
 from collections.abc import Collection, Iterator
 
+from ..facts.autocast import is_autocast
 from ..facts.batch_operations import LOSS, PRODUCTS
 from ..facts.classes import Function
 from ..facts.loops import EVALUATES, MODEL_NAME, last_part
 from ..facts.nodes import walk
 from ..facts.script import Facts
 
-AUTOCAST = {"torch.amp.autocast", "torch.cuda.amp.autocast", "torch.cpu.amp.autocast", "torch.autocast"}
 EVALUATING = ("validation_step", "test_step", "predict_step")
 EVALUATED = "evaluated in full precision: the Trainer's precision= is for evaluation, too"
 HALVED = PRODUCTS | {
@@ -27,10 +27,6 @@ OF_MODULES = re.compile(
     r"|(load_|set_extra_)?state(_dict)?|requires_grad_|(named_)?(parameters|buffers|modules|children)"
     r"|(register|add|get|set|update|load|save|push|from)_\w+"
 )
-
-
-def is_autocast(facts: Facts, node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and facts.names.resolve(node.func) in AUTOCAST
 
 
 def beside_autocast(facts: Facts, step: ast.AST, choices: Collection[ast.AST] = ()) -> ast.expr | None:

@@ -9,13 +9,14 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
+from ..facts.autocast import AUTOCAST
 from ..facts.classes import STEPS
 from ..facts.nodes import walk
 from ..facts.refusals import takes_gradients
 from ..facts.scalers import SCALER, Scalers, Unfollowed
 from ..facts.script import Facts
 from ..report import Note
-from ._full_precision import AUTOCAST, EVALUATED, beside_autocast, full_steps
+from ._full_precision import EVALUATED, beside_autocast, full_steps
 from .argument_rewrites import set_keyword
 from .base import Change, Codemod
 from .branch_rewrites import body_only

@@ -14,13 +14,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..facts.arguments import argument_at, default_of
+from ..facts.autocast import AUTOCAST, is_autocast
 from ..facts.choice import _fold, accelerator
 from ..facts.nodes import walk
 from ..facts.operands import joined
 from ..facts.scalers import Scalers, Unfollowed
 from ..facts.script import Facts
 from ..report import Note
-from ._full_precision import AUTOCAST, EVALUATED, beside_autocast, full_evaluations, is_autocast
+from ._full_precision import EVALUATED, beside_autocast, full_evaluations
 from .argument_rewrites import DropArgument
 from .base import Change, Codemod
 from .branch_rewrites import body_only, else_only, without_item

@@ -9,10 +9,10 @@ import ast
 import re
 from dataclasses import dataclass, field, replace
 
-from ..codemods.amp_in_modules import AUTOCAST
 from ..codemods.host_reads import is_given, names_given, stays_on_cpu
 from ..codemods.place_like_inputs import PlaceLikeInputs
 from ..facts.arguments import given_to
+from ..facts.autocast import AUTOCAST
 from ..facts.choice import asks_for_card
 from ..facts.nodes import walk
 from ..facts.other_files import found_there

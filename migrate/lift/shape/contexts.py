@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import ast
 
-from ...codemods._full_precision import is_autocast
+from ...facts.autocast import is_autocast
 from ...facts.nodes import walk
 from ...facts.script import Facts
 from ..loaders import iterates_loader

@@ -343,6 +343,10 @@ class BatchCall:
             given = self.call.args[place]
         return None if given is None else (numbers(self.run.constant(given)) or None)
 
+    def _is_told(self, place: int) -> bool:
+        """Whether anything is given for `dim`."""
+        return len(self.call.args) > place or any(k.arg in ("dim", "dims") for k in self.call.keywords)
+
     def _along(self, name: str, of: Value, offset: int) -> Value:
         found = self._along_dimension(name, of, offset)
         given = self._dims(KEEPS_SHAPE.get(name, REDUCES.get(name, 0)) + offset) is not None
@@ -373,6 +377,8 @@ class BatchCall:
     def _along_dimension(self, name: str, of: Value, offset: int) -> Value:
         place = KEEPS_SHAPE.get(name, REDUCES.get(name, 0)) + offset
         dims = self._counted(self._dims(place), of)
+        if name == "roll" and not of.holds and not self._is_told(place):
+            return self._mixes(of)  # of all values as one row
         if of.vector and not (of.rank or of.flat or of.holds) and (dims == [-1] or (dims is None and name in ORDERS)):
             self.run.flow.may_mix.append(self.call)  # x.sum(1).softmax(-1): of two dimensions one is left
         if (

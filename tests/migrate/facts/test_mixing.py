@@ -69,6 +69,8 @@ torch.renorm(z, 2, 1, 0.1)
 torch.rot90(z)
 torch.block_diag(z, v)
 torch.nanquantile(z, 0.5)
+z.roll(1)
+torch.roll(z, shifts=1)
 z.flatten(1).pow(2).mean(1).topk(2)[0]
 F.mse_loss(z, v, reduction="none").flatten(1).mean(1).sort()[0][:2]
 F.cross_entropy(z, y, reduce=False).topk(2)[0]
@@ -80,6 +82,8 @@ torch.cdist(z[None], v[None])
 """.strip().splitlines()
 MIXES_NOT = """
 z[:, 0].exp()
+z.roll(1, 1)
+torch.roll(z, 1, dims=-1)
 z[:, :2].softmax(-1)
 z.unflatten(1, (1, 5))[:, 0].softmax(-1)
 z[:, None][:, 0].softmax(-1)

@@ -24,7 +24,9 @@ LOOPS = {
         "train() is called within another statement of the epoch loop"
     ),
     "for s['n'] in range(2):\n    train(s['n'])\n": "counts in `s['n']`, which is no plain name",
-    "from tqdm import trange\nfor epoch in trange(0, 4, 2):\n    train(epoch)\n": "the epoch loop does not count up by one",
+    "from tqdm import trange\nfor epoch in trange(0, 4, 2):\n    train(epoch)\n": (
+        "the epoch loop does not count up by one"
+    ),
     "for epoch in names:\n    train(epoch)\n": "the epoch loop does not count with range()",
 }
 

@@ -17,7 +17,7 @@ import ast
 from ...facts.nodes import walk
 from ...facts.script import Facts
 from ..splice import Splice, indent
-from .contexts import holds_a_pass
+from .contexts import holds_a_pass, is_left
 from .edits import Edits, block_lines
 from .loops import step_loop
 
@@ -27,7 +27,8 @@ def open_attempts(facts: Facts) -> str | None:
     loop = step_loop(facts) if "try:" in facts.text.text else None
     for s in facts.walk(ast.Try) if loop is not None else ():
         if loop is not None and _only_closes(s) and holds_a_pass(facts, s, loop):
-            if s.orelse or Splice(facts.text).shares_a_line(s):
+            returns = isinstance(s.body[-1], ast.Return)
+            if s.orelse or Splice(facts.text).shares_a_line(s) or (s.finalbody and (returns or is_left(facts, s))):
                 continue
             edits = Edits(facts)
             lines = [*block_lines(facts, s.body, {}), *block_lines(facts, s.finalbody, {})]
@@ -40,9 +41,7 @@ def open_attempts(facts: Facts) -> str | None:
 def _only_closes(s: ast.Try) -> bool:
     """Whether its handlers close something and raise again, and its end closes."""
     raises = all(isinstance(h.body[-1], ast.Raise) and h.body[-1].exc is None for h in s.handlers)
-    closing = [n for h in s.handlers for n in h.body[:-1]] + s.finalbody
-    leaves = any(isinstance(n, (ast.Return, ast.Break, ast.Continue)) for n in s.body)
-    return raises and all(map(_closes, closing)) and not leaves
+    return raises and all(map(_closes, [n for h in s.handlers for n in h.body[:-1]] + s.finalbody))
 
 
 def _closes(s: ast.stmt) -> bool:

@@ -39,7 +39,7 @@ def enter_by_hand(facts: Facts) -> str | None:
     if loop is None:
         return None
     for s in facts.walk(ast.With):
-        if _is_around_a_pass(facts, s, loop) and not _is_left(facts, s) and not Splice(facts.text).shares_a_line(s):
+        if _is_around_a_pass(facts, s, loop) and not is_left(facts, s) and not Splice(facts.text).shares_a_line(s):
             return _apart(facts, s, loop)
     return None
 
@@ -115,8 +115,8 @@ def _is_in_a_loop(facts: Facts, s: ast.stmt) -> bool:
     return any(nearest_loop(facts, u) is not None for u in uses)
 
 
-def _is_left(facts: Facts, s: ast.With) -> bool:
-    """Whether it is left in its middle: what is entered by hand would not be closed."""
+def is_left(facts: Facts, s: ast.With | ast.Try) -> bool:
+    """Whether it is left in its middle: what is entered by hand, or closed at the end, would stay open."""
     for n in walk_here(s):
         if isinstance(n, ast.Return):
             if n is not s.body[-1] or (n.value is not None and any(isinstance(x, ast.Call) for x in walk(n.value))):

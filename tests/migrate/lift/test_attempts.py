@@ -4,7 +4,7 @@ import pytest
 from ptmigrate.migrate.facts.script import Facts
 from ptmigrate.migrate.lift.shape.attempts import open_attempts
 
-from tests.migrate.lift.test_contexts import MANAGERS, evaluated, training
+from tests.migrate.lift.test_contexts import MANAGERS, evaluated, evaluating, training
 from tests.migrate.running import check_same
 
 RAISES = "try:\n    PASS\nexcept KeyboardInterrupt:\n    bar.close()\n    raise"
@@ -29,7 +29,10 @@ def test_what_it_closes_at_its_end_is_closed_behind_the_pass():
     assert "        total += loss.item()\n    log.close()\n" in text
 
 
+FINALLY = "try:\n    PASS\nfinally:\n    log.close()"
 UNCHANGED = {
+    "left for the next epoch before it closes": training(FINALLY.replace("PASS", "PASS\n    if total > 9: continue")),
+    "a value before it closes": evaluating(FINALLY.replace("PASS", "PASS\n    return right / n"), "# over"),
     "it goes on": training("try:\n    PASS\nexcept KeyboardInterrupt:\n    print('stopped')"),
     "another is raised": training("try:\n    PASS\nexcept KeyboardInterrupt:\n    raise SystemExit(1)"),
     "more than closing": training("try:\n    PASS\nexcept KeyboardInterrupt:\n    print('stopped')\n    raise"),

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 
+from ..facts.nodes import walk
 from ..facts.script import Facts
 from ..report import Note
 from .collected import Collected
 from .draws import draws_in_evaluation
 from .lasting import Lasting
+from .loaders import is_loader
 from .printed import shows_its_part
 from .recipe import CannotLift, Recipe
 
@@ -56,10 +58,18 @@ def settings_of(
         for call in shows_its_part(facts, recipe):
             where = CannotLift(call, "on several processes those are its own batches of the evaluation")
             told.append((where, f"`{facts.short(call)}` shows what the process sees"))
-    if recipe.unlifted is not None:
-        says = "the evaluation stays as it is written, and every process runs all of it"
-        told.append((recipe.unlifted, says))
+    kept = recipe.unlifted or _in_one_expression(facts, recipe)
+    if kept is not None:
+        told.append((kept, "the evaluation stays as it is written, and every process runs all of it"))
     return lines, [_note(facts, recipe, why, says) for why, says in told]
+
+
+def _in_one_expression(facts: Facts, recipe: Recipe) -> CannotLift | None:
+    """`torch.cat([model(x) for x, _ in loader])` in an epoch."""
+    for part in walk(recipe.epoch_loop, ast.comprehension):
+        if is_loader(facts, part.iter):
+            return CannotLift(part.iter, f"`{facts.short(part.iter)}` is gone through in an expression")
+    return None
 
 
 def _of_shares(facts: Facts, recipe: Recipe, collected: Collected) -> list[tuple[CannotLift, str]]:

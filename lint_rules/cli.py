@@ -2,34 +2,23 @@
 
 from __future__ import annotations
 
-import os
 import sys
+
+from .streams import make_streams, not_written
 
 FORMATS = ("concise", "full", "json", "sarif", "github", "junit")
 
 
 def main(arguments: list[str] | None = None) -> None:
-    _make_streams()
+    make_streams()
     try:
         code = run(sys.argv[1:] if arguments is None else arguments)
         sys.stdout.flush()
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left is written nowhere
-        if not isinstance(error, BrokenPipeError):  # `ptlint . | head`: whoever reads has enough
-            print(f"error: {error.filename or 'standard output'}: {error.strerror}", file=sys.stderr)
-        code = 2
+        code = not_written(error)
     except KeyboardInterrupt:
         code = 130
     sys.exit(code)
-
-
-def _make_streams() -> None:
-    """Streams that take everything: a closed one is written nowhere, and what a terminal cannot show is escaped."""
-    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
-    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
 
 
 def run(arguments: list[str]) -> int:

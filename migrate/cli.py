@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 from collections.abc import Callable
@@ -11,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 from click.core import ParameterSource
+
+from ..lint_rules.streams import make_streams, not_written
 
 if TYPE_CHECKING:
     from .one_file import Migrated
@@ -336,7 +337,7 @@ def _show(
 
 def main() -> None:
     """Entry point: what stands after a bare `--` belongs to the script that --verify runs."""
-    _make_streams()
+    make_streams()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # what was started is ended on the way
     args = sys.argv[1:]
     own, rest = (args[: args.index("--")], args[args.index("--") + 1 :]) if "--" in args else (args, [])
@@ -350,20 +351,8 @@ def main() -> None:
         click.echo("stopped", err=True)
         code = 128 + signal.SIGINT
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left is written nowhere
-        if not isinstance(error, BrokenPipeError):  # `ptmigrate ... | head`: whoever reads has enough
-            click.echo(f"error: {error.filename or 'standard output'}: {error.strerror}", err=True)
-        code = 2
+        code = not_written(error)
     sys.exit(code)
-
-
-def _make_streams() -> None:
-    """Streams that take everything: a closed one is written nowhere, and what a terminal cannot show is escaped."""
-    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
-    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
 
 
 if __name__ == "__main__":

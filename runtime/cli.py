@@ -17,6 +17,7 @@ from . import environment
 from .errors import ConfigurationError
 from .nearest import near_files
 
+PASSED_ON = ("accelerator", "devices", "strategy", "precision", "global_batch", "monitor")  # to the processes
 OPTIONS = {"ignore_unknown_options": True, "allow_interspersed_args": False, "help_option_names": ["-h", "--help"]}
 
 
@@ -54,8 +55,9 @@ def command(ctx: click.Context, script: str | None, arguments: tuple[str, ...], 
         raise click.UsageError("which SCRIPT?", ctx)
     if script.startswith("-"):
         raise click.NoSuchOption(script, possibilities=_near_options(ctx, script), ctx=ctx)
-    _check_script(script if not options["module"] else _file_of(script))
-    ctx.exit(_launch(script, arguments, options))
+    file = _file_of(script) if options["module"] else script
+    _check_script(file)
+    ctx.exit(_launch(script, file, arguments, options))
 
 
 def _near_options(ctx: click.Context, name: str) -> list[str]:
@@ -94,13 +96,30 @@ def _file_of(module: str) -> str:
     return spec.origin
 
 
-def _launch(script: str, arguments: tuple[str, ...], options: dict[str, Any]) -> int:
-    """Check everything that can be checked before a process starts, then start them."""
+def _check_program(script: str, file: str, several: bool, processes: int) -> None:
+    """What of its text tells that it cannot be started `several` times, or would gain nothing by it."""
+    from .launch.own_processes import starts_processes
+    from .launch.unmigrated import trains_alone
+
+    if several and (where := starts_processes(file)):
+        raise ConfigurationError(
+            f"{script} starts its own processes ({where}), so that ptrun cannot start it several times: "
+            "run it with python, or migrate it with ptmigrate"
+        )
+    if processes > 1 and trains_alone(file):
+        says = f"each of the {processes} processes trains all of it by itself"
+        click.echo(
+            f"note: {script} names neither a Trainer nor a Runtime: {says}; `ptmigrate {file}` writes a script that "
+            "shares the work",
+            err=True,
+        )
+
+
+def _launch(script: str, file: str, arguments: tuple[str, ...], options: dict[str, Any]) -> int:
+    """Check everything that can be checked before a process starts, then start them. `file`: what is run."""
     from .accelerators import choose
     from .launch.agent import Job
     from .launch.nodes import check_meeting, counts
-    from .launch.own_processes import starts_processes
-    from .launch.unmigrated import trains_alone
     from .precision import choose_precision
     from .strategies.registry import accelerator_for, choose_strategy
 
@@ -111,30 +130,9 @@ def _launch(script: str, arguments: tuple[str, ...], options: dict[str, Any]) ->
     strategy = choose_strategy(options["strategy"], len(devices.numbers), nodes, kind=devices.kind)
     if options["precision"]:
         choose_precision(options["precision"], "xla" if devices.kind == "tpu" else devices.kind)
-    file = _file_of(script) if options["module"] else script
-    if len(devices.numbers) * nodes > 1 and (where := starts_processes(file)):
-        raise ConfigurationError(
-            f"{script} starts its own processes ({where}), so that ptrun cannot start it several times: "
-            "run it with python, or migrate it with ptmigrate"
-        )
     processes = 1 if strategy.one_process_a_node else len(devices.numbers)
-    if processes * nodes > 1 and trains_alone(file):
-        says = f"each of the {processes * nodes} processes trains all of it by itself"
-        click.echo(
-            f"note: {script} names neither a Trainer nor a Runtime: {says}; `ptmigrate {file}` writes a script that "
-            "shares the work",
-            err=True,
-        )
-    variables = environment.as_variables(
-        {
-            "accelerator": options["accelerator"],
-            "devices": options["devices"],
-            "strategy": options["strategy"],
-            "precision": options["precision"],
-            "global_batch": options["global_batch"],
-            "monitor": options["monitor"],
-        }
-    )
+    _check_program(script, file, len(devices.numbers) * nodes > 1, processes * nodes)
+    variables = environment.as_variables({name: options[name] for name in PASSED_ON})
     if devices.kind == "cpu":
         variables["CUDA_VISIBLE_DEVICES"] = ""  # what the script asks of CUDA by itself gets the same answer
     job = Job(

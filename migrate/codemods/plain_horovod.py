@@ -15,7 +15,7 @@ from ..facts.nodes import walk
 from ..facts.script import Facts
 from ..report import Note
 from .base import Change, Codemod
-from .branch_rewrites import body_only
+from .branch_rewrites import body_only, without_item
 from .empty_functions import WHY
 from .rewrites import source, take_argument
 
@@ -51,9 +51,12 @@ class PlainHorovod(Codemod):
         """Gradients that were summed, or brought together by Adasum: the runtime has their mean."""
         op = argument_at(call, "op", 4)
         if op is not None and facts.names.resolve(op) != AVERAGES:
-            line, column, _, _ = facts.text.key(op)
             says = "gradients are averaged over the processes, and not otherwise"
-            self.left.append(Note(line, column + 1, self.code, f"`op={facts.short(op)}`: {says}"))
+            self._left(facts, op, f"`op={facts.short(op)}`: {says}")
+
+    def _left(self, facts: Facts, node: ast.AST, says: str) -> None:
+        line, column, _, _ = facts.text.key(node)
+        self.left.append(Note(line, column + 1, self.code, says))
 
     def _unwrapped(self, facts: Facts, call: ast.Call, inner: ast.expr) -> Change:
         edit = self.edit(facts, call, f"`{facts.short(call)}` removed: {HANDED}")
@@ -70,9 +73,12 @@ class PlainHorovod(Codemod):
             says = f"`{facts.short(call or a)}` removed: {HANDED}"
             if isinstance(up, ast.Expr):
                 yield Change(up, self.edit(facts, a, says), None, (up,))
-            s = facts.scopes.parents.get(up) if isinstance(up, ast.withitem) else None
-            if isinstance(s, ast.With) and len(s.items) == 1:
-                yield Change(s, self.edit(facts, a, says), body_only, (up,))  # type: ignore[arg-type]
+            elif isinstance(up, ast.withitem) and isinstance(s := facts.scopes.parents.get(up), ast.With):
+                alone = len(s.items) == 1
+                rewrite = body_only if alone else without_item(s.items.index(up))
+                yield Change(s, self.edit(facts, a, says), rewrite, (up,), head=not alone)
+            else:
+                self._left(facts, call or a, f"`{facts.short(call or a)}`: nothing wraps the optimizer")
 
     def _run(self, facts: Facts, call: ast.Call) -> Change:
         """`horovod.run(train, args=(args,), np=4)`: what each process gives, in a list."""

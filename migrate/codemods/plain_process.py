@@ -263,9 +263,14 @@ class PlainProcess(Codemod):
                     rewrite = put_together(ALONE[full or ""][-1], places, asks)
                     yield Change(holder, self.edit(facts, call, says), rewrite, (call.func, *others))
                 else:
-                    itself = isinstance(holder, ast.Assign) and [ast.unparse(t) for t in holder.targets] == [new]
-                    edit = self.edit(facts, call, f"`{facts.short(call)}` removed: {WHY}" if itself else says)
-                    yield Change(holder, edit, None, (holder,)) if itself else Change(call, edit, source(new))  # type: ignore
+                    yield self._alone(facts, call, new, says)
+
+    def _alone(self, facts: Facts, call: ast.Call, new: str, says: str) -> Change:
+        """What a call gives back; nothing is left of `x = hvd.broadcast(x, 0)`."""
+        s = facts.scopes.parents.get(call)
+        if isinstance(s, ast.Assign) and [ast.unparse(t) for t in s.targets] == [new]:
+            return Change(s, self.edit(facts, call, f"`{facts.short(call)}` removed: {WHY}"), None, (s,))
+        return Change(call, self.edit(facts, call, says), source(new))
 
     # -- values ----------------------------------------------------------------------------------------------
 

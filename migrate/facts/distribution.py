@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from functools import cached_property
 from itertools import takewhile
 
+from . import horovod_names
 from .arguments import argument, argument_at
 from .environment import ASKING, LAUNCHED_WITH, demands, is_environment
 from .gathered import ALONE, ALONE_VALUES, TO_ONE
 from .handles import statements_of
-from .horovod_names import Horovod
 from .nodes import walk
-from .process_names import LAUNCHED, RANKS, WORLDS, D, H
+from .process_names import LAUNCHED, RANKS, WORLDS, D
 from .runtime_names import runtime_name
 from .script import Facts, once_a_file
 from .started import Started, started
@@ -30,9 +30,7 @@ STATEMENTS = {
         "init_process_group", "destroy_process_group", "barrier", "all_reduce", "reduce", "broadcast",
         "monitored_barrier", "broadcast_object_list",
     )
-} | {"torch.multiprocessing.set_start_method", *CHOOSE_CARD}  # fmt: skip
-STATEMENTS |= {H + n for n in ("init", "shutdown", "barrier", "join", "broadcast_parameters",
-                               "broadcast_optimizer_state")}  # fmt: skip
+} | {"torch.multiprocessing.set_start_method", *CHOOSE_CARD, *horovod_names.STATEMENTS}  # fmt: skip
 GATHERS = {
     D + n
     for n in (
@@ -84,7 +82,7 @@ class Distribution(WrappedModels):
         ddp = [c for c in self.wrapped if full[c] not in CONVERTERS | {"torch.nn.DataParallel"}]
         # whose module talks itself is run by a Trainer that starts its processes: a wrapper beside it is not the start
         talks = bool(facts.classes.run_by_trainer) and any(f is not None and f.startswith(D) for f in full.values())
-        self.horovod = Horovod(facts, full)
+        self.horovod = horovod_names.Horovod(facts, full)
         self.by_hand = facts.by_hand or bool(inits or self.spawns or (ddp and not talks) or self.horovod.by_hand)
 
     def blocking(self) -> Iterator[ast.expr]:

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 WRAPS = H + "DistributedOptimizer"
 RUNS = "horovod.run"
-ALONE = {H + n for n in ("init", "shutdown", "barrier", "join", "broadcast_parameters", "broadcast_optimizer_state")}
+# statements without which a plain script does the same
+STATEMENTS = {
+    H + n for n in ("init", "shutdown", "barrier", "join", "broadcast_parameters", "broadcast_optimizer_state")
+}
 
 
 class Horovod:
@@ -67,7 +70,7 @@ class Horovod:
         full = self.full.get(call) or ""
         if full in ALONE_VALUES or full == RUNS:
             return bool(call.args) and not isinstance(call.args[0], ast.Starred)
-        if full in ALONE:
+        if full in STATEMENTS:
             return statements_of(self.facts, call) is not None
         return full in RANKS or full in WORLDS or full in LAUNCHED or call in self.wrapped
 

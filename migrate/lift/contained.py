@@ -98,8 +98,8 @@ def _parts(value: ast.expr) -> list[ast.expr]:
     if isinstance(value, ast.Dict):
         return value.values
     if isinstance(value, (ast.ListComp, ast.GeneratorExp)):
-        of, same = value.generators[0], isinstance(value.elt, ast.Name)
-        same = same and isinstance(of.target, ast.Name) and of.target.id == value.elt.id  # type: ignore[attr-defined]
+        of = value.generators[0]
+        same = isinstance(value.elt, ast.Name) and ast.unparse(of.target) == value.elt.id
         return _parts(of.iter) if same else [value.elt]  # `[net for net in (a, b)]`
     if isinstance(value, ast.DictComp):
         return [value.value]
@@ -119,8 +119,7 @@ def _containers(facts: Facts, name: str, scope: Scope, depth: int = 0) -> Iterat
 def _displays(facts: Facts, value: ast.expr, depth: int) -> Iterator[ast.expr]:
     if isinstance(value, (ast.List, ast.Tuple, ast.Dict, ast.ListComp, ast.DictComp)) or _is_dict(value):
         yield value
-    elif _is_copy(value):
-        inner = value.args[0]  # type: ignore[attr-defined]
+    elif (inner := _copied(value)) is not None:
         yield from [inner] if isinstance(inner, (ast.Tuple, ast.GeneratorExp)) else _displays(facts, inner, depth)
     elif isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):  # [None] + losses
         for part in (value.left, value.right):
@@ -147,10 +146,11 @@ def _made(facts: Facts, call: ast.Call) -> list[ast.expr]:
     return returned(f) if f is not None else []
 
 
-def _is_copy(value: ast.expr) -> bool:
-    """`list(nets)`, `tuple(Net() for _ in range(3))`"""
-    named = isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in ("list", "tuple")
-    return named and len(value.args) == 1  # type: ignore[attr-defined]
+def _copied(value: ast.expr) -> ast.expr | None:
+    """The nets of `list(nets)`, `tuple(Net() for _ in range(3))`."""
+    if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Name) or len(value.args) != 1:
+        return None
+    return value.args[0] if value.func.id in ("list", "tuple") else None
 
 
 def _is_dict(value: ast.expr) -> bool:

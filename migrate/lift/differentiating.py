@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from ..facts.nodes import children, walk
 from ..facts.other_files import defined_there
 from ..facts.script import Facts
-from .nodes import local_function
+from .nodes import is_call_of, local_function
 
 GRADIENTS = ("torch.autograd.grad", "torch.autograd.backward")
 ENABLES = "torch.enable_grad"
@@ -24,8 +24,7 @@ def differentiates(facts: Facts, body: Iterable[ast.AST]) -> ast.AST | None:
             where, node = ahead.pop()
             for call in _calls(where, node):
                 full = where.names.resolve(call.func)
-                method = isinstance(call.func, ast.Attribute) and full is None
-                if full in GRADIENTS or (method and call.func.attr == "backward"):  # type: ignore[attr-defined]
+                if full in GRADIENTS or (full is None and is_call_of(call, "backward")):
                     return s
                 for there, f in _called(where, call):
                     if f not in seen and not any(map(there.names.resolve, _switches(there, f))):

@@ -17,21 +17,7 @@ from .touched import DOTTED, touched
 
 Store = ast.Assign | ast.AugAssign
 ARITHMETIC = ("min", "max", "len", "int", "float", "round", "abs", "range")
-OF_NUMPY = (
-    "exp",
-    "log",
-    "sqrt",
-    "cos",
-    "sin",
-    "tanh",
-    "power",
-    "clip",
-    "maximum",
-    "minimum",
-    "floor",
-    "ceil",
-    "interp",
-)
+OF_NUMPY = "exp log sqrt cos sin tanh power clip maximum minimum floor ceil interp".split()
 STATEMENTS = (ast.FunctionDef, ast.Assign, ast.AugAssign, ast.If, ast.Return, ast.Expr, ast.Pass)
 PLAIN = (
     *(ast.Constant, ast.Name, ast.Attribute, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Call),

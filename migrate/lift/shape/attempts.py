@@ -25,17 +25,22 @@ from .loops import step_loop
 def open_attempts(facts: Facts) -> str | None:
     """The text with one such `try` opened; None where there is none."""
     loop = step_loop(facts) if "try:" in facts.text.text else None
-    for s in facts.walk(ast.Try) if loop is not None else ():
-        if loop is not None and _only_closes(s) and holds_a_pass(facts, s, loop):
-            returns = isinstance(s.body[-1], ast.Return)
-            if s.orelse or Splice(facts.text).shares_a_line(s) or (s.finalbody and (returns or is_left(facts, s))):
-                continue
+    if loop is None:
+        return None
+    for s in facts.walk(ast.Try):
+        if _only_closes(s) and holds_a_pass(facts, s, loop) and _may_be_open(facts, s):
             edits = Edits(facts)
             lines = [*block_lines(facts, s.body, {}), *block_lines(facts, s.finalbody, {})]
             first = facts.text.line_of(facts.text.span(s)[0])
             edits.replace_lines(first, s.end_lineno or first, indent(lines, facts.text.margin(s)))
             return edits.done()
     return None
+
+
+def _may_be_open(facts: Facts, s: ast.Try) -> bool:
+    """Whether its end comes below what it tries in any case."""
+    left = bool(s.finalbody) and (isinstance(s.body[-1], ast.Return) or is_left(facts, s))
+    return not (left or s.orelse or Splice(facts.text).shares_a_line(s))
 
 
 def _only_closes(s: ast.Try) -> bool:

@@ -30,7 +30,7 @@ from .loops import nearest_loop, step_loop, with_import
 
 SWALLOWS = ("contextlib.suppress", "pytest.raises")
 GRADIENTS = ("torch.enable_grad", "torch.autograd.enable_grad")
-LEAVES = (ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal)
+LEAVES = (ast.Yield, ast.YieldFrom, ast.Await)
 
 
 def enter_by_hand(facts: Facts) -> str | None:
@@ -40,7 +40,7 @@ def enter_by_hand(facts: Facts) -> str | None:
         return None
     for s in facts.walk(ast.With):
         if _is_around_a_pass(facts, s, loop) and not is_left(facts, s) and not Splice(facts.text).shares_a_line(s):
-            return _apart(facts, s, loop)
+            return _apart(facts, s)
     return None
 
 
@@ -63,16 +63,18 @@ def _is_without_gradients(facts: Facts, item: ast.withitem) -> bool:
 def _lets(facts: Facts, item: ast.withitem) -> bool:
     """`torch.enable_grad()`, `torch.set_grad_enabled(True)`, which a training has anyway; `nullcontext()`."""
     call = item.context_expr
-    full = facts.names.resolve(call.func) if isinstance(call, ast.Call) else None
+    if not isinstance(call, ast.Call):
+        return False
+    full = facts.names.resolve(call.func)
     if full == "contextlib.nullcontext":
-        return item.optional_vars is None and not call.args  # type: ignore[attr-defined]
+        return item.optional_vars is None and not call.args
     if full == "torch.set_grad_enabled":
-        return [getattr(a, "value", None) for a in call.args] == [True]  # type: ignore[attr-defined]
+        return [getattr(a, "value", None) for a in call.args] == [True]
     return full in GRADIENTS
 
 
 def _swallows(facts: Facts, made: ast.expr) -> bool:
-    """Whether an error may end in it: what it is around is then left in the middle."""
+    """Whether an error may end in it, what it is around left in the middle; of what is made elsewhere none shows."""
     func = made.func if isinstance(made, ast.Call) else None
     if func is None or facts.names.resolve(func) in SWALLOWS:
         return True
@@ -129,10 +131,10 @@ def is_left(facts: Facts, s: ast.With | ast.Try) -> bool:
     return False
 
 
-def _apart(facts: Facts, s: ast.With, loop: ast.AST) -> str:
+def _apart(facts: Facts, s: ast.With) -> str:
     kept = [_text(facts, i) for i in s.items if _is_without_gradients(facts, i)]
     items = [i for i in s.items if not _is_without_gradients(facts, i) and not _lets(facts, i)]
-    halved = [] if loop in walk_here(s) else [i for i in items if _goes_inside(facts, s, i)]
+    halved = [i for i in items if _goes_inside(facts, s, i)]
     name = free_at(facts, s, "contexts")
     entered, left = _by_hand(facts, [i for i in items if i not in halved], name)
     body, last = (s.body[:-1], s.body[-1:]) if isinstance(s.body[-1], ast.Return) else (s.body, [])
@@ -177,7 +179,7 @@ def _by_hand(facts: Facts, items: list[ast.withitem], stack: str) -> tuple[list[
     for item in items:
         made, name = item.context_expr, item.optional_vars
         target = f"{facts.text.get(name)} = " if name is not None else ""
-        if isinstance(name, ast.Name) and _closes(facts, made):
+        if isinstance(name, ast.Name) and is_bar(facts, made):  # the loop goes over what it is made of
             entered.append(target + facts.text.get(made))
             closed.append(f"{name.id}.close()")
         else:
@@ -186,11 +188,6 @@ def _by_hand(facts: Facts, items: list[ast.withitem], stack: str) -> tuple[list[
             entered.append(f"{target}{stack}.enter_context({facts.text.get(made)})")
             stacked = True
     return entered, closed[::-1]
-
-
-def _closes(facts: Facts, made: ast.expr) -> bool:
-    """A file or a progress bar, which close() closes as well."""
-    return is_bar(facts, made) or (isinstance(made, ast.Call) and facts.names.resolve(made.func) in ("open", "io.open"))
 
 
 def _within(facts: Facts, body: list[ast.stmt], inside: str) -> list[str]:

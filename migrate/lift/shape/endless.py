@@ -78,8 +78,9 @@ def _only_draw(facts: Facts, made: ast.Assign, name: str) -> ast.Call | None:
     if len(reads) != 1 or len(scope.stores.get(name, ())) != 1 or name in scope.globals:
         return None
     draw = facts.scopes.parents.get(reads[0])
-    only = isinstance(draw, ast.Call) and len(draw.args) == 1 and of_builtin(draw, "next") is reads[0]
-    return draw if only else None  # type: ignore[return-value]
+    if not isinstance(draw, ast.Call) or len(draw.args) != 1:
+        return None
+    return draw if of_builtin(draw, "next") is reads[0] else None
 
 
 def _written(facts: Facts, made: ast.Assign, loader: ast.expr, draw: ast.Call) -> str | None:

@@ -172,9 +172,11 @@ def _until_it_ends(facts: Facts, drawn: _Drawn) -> str | None:
     loop = drawn.loop
     first = loop.body[0]
     handler = ends_with_it(first)
-    if handler is None or len(handler.body) != 1 or not isinstance(handler.body[0], ast.Break) or len(loop.body) < 2:
+    if not isinstance(first, ast.Try) or handler is None or len(loop.body) < 2:
         return None
-    taken, *more = first.body  # type: ignore[attr-defined]
+    if len(handler.body) != 1 or not isinstance(handler.body[0], ast.Break):
+        return None
+    taken, *more = first.body
     if more or not (isinstance(taken, ast.Assign) and taken.value is drawn.draw and len(taken.targets) == 1):
         return None
     if len(drawn.draw.args) != 1:

@@ -13,6 +13,7 @@ from ...facts.script import Facts
 from ..nodes import local_function
 from ..splice import Splice
 from .edits import Edits
+from .ranges import is_builtin
 
 
 def write_arguments(facts: Facts) -> str | None:
@@ -34,7 +35,7 @@ def _made(facts: Facts, name: ast.Name) -> ast.Assign | None:
 
 
 def _written(facts: Facts, name: ast.Name, made: ast.Assign) -> str | None:
-    given = _given(made.value)
+    given = _given(facts, made.value)
     scope = facts.scopes.scope_of(made)
     if not given or Splice(facts.text).shares_a_line(made) or facts.scopes.block_of(made) == [made]:
         return None
@@ -54,16 +55,16 @@ def _written(facts: Facts, name: ast.Name, made: ast.Assign) -> str | None:
     return edits.done()
 
 
-def _given(made: ast.expr) -> dict[str, ast.expr]:
+def _given(facts: Facts, made: ast.expr) -> dict[str, ast.expr]:
     """What the dictionary has, by its keys; nothing where they do not show."""
     if isinstance(made, ast.Dict):
-        keys = [k.value if isinstance(k, ast.Constant) else None for k in made.keys]
-        named = all(isinstance(k, str) and k.isidentifier() for k in keys) and len(set(keys)) == len(keys)
-        return dict(zip(keys, made.values, strict=True)) if named else {}  # type: ignore[arg-type]
-    plain = isinstance(made, ast.Call) and isinstance(made.func, ast.Name) and made.func.id == "dict" and not made.args
-    if not plain or any(k.arg is None for k in made.keywords):  # type: ignore[attr-defined]
+        keys = [k.value for k in made.keys if isinstance(k, ast.Constant) and isinstance(k.value, str)]
+        named = len(set(keys)) == len(made.keys) and all(map(str.isidentifier, keys))
+        return dict(zip(keys, made.values, strict=True)) if named else {}
+    if not isinstance(made, ast.Call) or not is_builtin(facts, made, "dict") or made.args:
         return {}
-    return {k.arg: k.value for k in made.keywords}  # type: ignore[attr-defined]
+    given = {k.arg: k.value for k in made.keywords if k.arg is not None}
+    return given if len(given) == len(made.keywords) else {}
 
 
 def _is_steady(facts: Facts, value: ast.expr, made: ast.Assign) -> bool:

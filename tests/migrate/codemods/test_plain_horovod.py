@@ -43,6 +43,10 @@ HEAD = "import torch\nimport horovod.torch as hvd\n"
             "clip(net)\nwith opt.skip_synchronize():\n    opt.step()",
             "loss.backward()\nclip(net)\nopt.step()",
         ),
+        (
+            "opt = hvd.DistributedOptimizer(opt)\nwith timed(), opt.skip_synchronize():\n    opt.step()",
+            "with timed():\n    opt.step()",
+        ),
     ],
 )
 def test_what_talks_is_gone(before, after):
@@ -61,6 +65,8 @@ f(x)
 
 def test_one_way_of_several_stays_where_it_has_no_plain_form():
     result = migrated(OPTIONAL, "PTM420")
+    loop = "for x, y in loader:\n    net(x).backward()\n    opt.step()\n"
+    assert migrate_text(OPTIONAL + loop).plan != "refused"
     assert result.text == OPTIONAL and any("hvd.alltoall(x)" in n.message for n in result.attention)
     check(OPTIONAL.replace("    x = hvd.alltoall(x)\n", "    x = hvd.broadcast(x, 0)\n"),
           OPTIONAL.replace("    hvd.init()\n    x = hvd.alltoall(x)\n", ""), select="PTM420")  # fmt: skip
@@ -98,6 +104,7 @@ def test_by_another_name():
         "op = hvd.Sum\nf(op)",
         "h = hvd.allreduce_async(loss)\nwhile not hvd.poll(h):\n    pass",
         "x = hvd.allreduce(**given)",
+        "last = hvd.join()\nf(last)",
         "half = hvd.Compression.fp16\nopt = hvd.DistributedOptimizer(opt, compression=half)\nf(half)",
     ],
 )
@@ -118,6 +125,7 @@ def test_refused_as_a_whole(source):
         "import mine as hvd\nhvd.init()\nn = hvd.size()",
         "torch.cuda.synchronize()",
         "opt.synchronize()",
+        "opt.synchronize()  # as horovod has it",
         "text = 'horovod.torch'  # hvd.init()",
         "import horovod\nprint(horovod.__version__)",
         "from tensorflow import horovod as hvd\nhvd.init()",
@@ -126,6 +134,21 @@ def test_refused_as_a_whole(source):
 def test_unchanged(source):
     text = f"import torch\n{source}\n"
     assert migrated(text, "PTM420").text == text
+
+
+def test_what_waits_for_a_card_stays():
+    text = f"{HEAD}opt = hvd.DistributedOptimizer(opt)\ntorch.cuda.synchronize()\nstream.synchronize()\n"
+    assert migrated(text, "PTM420").text == text.replace("opt = hvd.DistributedOptimizer(opt)\n", "")
+
+
+def test_nothing_goes_of_a_file_where_not_all_can():
+    text = f"{HEAD}opt = hvd.DistributedOptimizer(opt)\nx = hvd.alltoall(x)\n"
+    assert migrated(text, "PTM420").text == text
+
+
+def test_what_is_kept_of_the_wrapper_is_told():
+    text = f"{HEAD}hvd.init()\nopt = hvd.DistributedOptimizer(opt)\nheld = opt.skip_synchronize()\nf(held)\n"
+    assert any("nothing wraps the optimizer" in n.message for n in migrated(text, "PTM420").attention)
 
 
 def test_a_sum_or_adasum_is_told():

@@ -36,6 +36,7 @@ UNCHANGED = {
     "it goes on": training("try:\n    PASS\nexcept KeyboardInterrupt:\n    print('stopped')"),
     "another is raised": training("try:\n    PASS\nexcept KeyboardInterrupt:\n    raise SystemExit(1)"),
     "more than closing": training("try:\n    PASS\nexcept KeyboardInterrupt:\n    print('stopped')\n    raise"),
+    "more is called": training("try:\n    PASS\nfinally:\n    told('x').close()"),
     "what is said at the end": training("try:\n    PASS\nfinally:\n    print('over')"),
     "only if nothing was raised": training(f"{RAISES}\nelse:\n    print('well')"),
     "around the epochs": training("PASS").replace("\nfor epoch", "\ntry:\n  for epoch") + "except KeyError:\n  raise\n",

@@ -138,6 +138,18 @@ def test_autocast_of_an_evaluation_goes_around_each_batch():
     assert "ExitStack" not in text
 
 
+@pytest.mark.parametrize(
+    "lines", [f"with {HALF}:\n    PASS", f"with torch.no_grad(), {HALF}:\n    PASS\n    model(xs)"]
+)
+def test_autocast_that_more_is_computed_in_is_entered(lines):
+    assert "ExitStack" in enter_by_hand(Facts(evaluated(lines)))
+
+
+def test_what_is_entered_last_is_left_first():
+    text = enter_by_hand(Facts(training("with tqdm(train_loader) as bar, Timer():\n    PASS")))
+    assert "    contexts.close()\n    bar.close()\n" in text
+
+
 def test_comments_stay():
     text = enter_by_hand(Facts(training("# how long\nwith Timer():\n    # all of them\n    PASS\n    # done")))
     assert "# how long" in text and "# all of them" in text and "# done" in text
@@ -150,6 +162,9 @@ UNCHANGED = {
     "a bar": training("with tqdm(train_loader) as bar:\n    PASS").replace("in train_loader:", "in bar:"),
     "left in the middle": called("PASS").replace(
         indent(STEP, "    "), f"    with Timer():\n{indent(STEP, ' ' * 8)}        if total > 9:\n            return 9\n"
+    ),
+    "left for a while": called("PASS").replace(
+        indent(STEP, "    "), f"    with Timer():\n{indent(STEP, ' ' * 8)}        yield total\n"
     ),
     "left for the next epoch": training("with Timer():\n    PASS\n    if total > 9: continue"),
     "what it gives is computed in it": evaluating("with Timer() as t:\n    PASS\n    return float(t.begun)", "# over"),
@@ -177,10 +192,12 @@ def test_two_processes_print_what_one_does(tmp_path):
         assert words[0] == words[1] and two == pytest.approx(one, abs=2e-3 if "autocast" in kind else 2e-5), kind
 
 
-def test_autocast_beside_another_is_the_precision():
-    text = evaluated("with torch.no_grad(), torch.cuda.amp.autocast():\n    PASS").replace(
-        "        loss = criterion(model(x), y)\n",
-        "        with torch.cuda.amp.autocast():\n            loss = criterion(model(x), y)\n",
+@pytest.mark.parametrize("items", ["torch.no_grad(), torch.cuda.amp.autocast()",
+                                   "torch.cuda.amp.autocast(), torch.no_grad()"])  # fmt: skip
+@pytest.mark.parametrize("step", ["torch.cuda.amp.autocast()", "contextlib.nullcontext(), torch.cuda.amp.autocast()"])
+def test_autocast_beside_another_is_the_precision(items, step):
+    text = evaluated(f"with {items}:\n    PASS").replace(
+        "        loss = criterion(model(x), y)\n", f"        with {step}:\n            loss = criterion(model(x), y)\n"
     )
     result = migrate_text(text)
     assert 'precision="16-mixed"' in result.text and "autocast(" not in result.text, result.attention

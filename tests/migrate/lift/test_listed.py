@@ -73,6 +73,7 @@ def test_what_is_left_below_is_the_last():
         ("seeds = {3: 'a', 5: 'b'}", "seed, name in seeds.items()", "pass"),
         ("seeds = iter([3, 5])", "epoch, seed in enumerate(seeds)", "pass"),
         ("seeds = iter([3, 5])", "seed in list(seeds)", "pass"),
+        ("seeds = {'a': [3, 5]}", "seed in seeds['a']", "pass"),
         ("def reversed(n): return iter(n)", "seed in reversed(range(3))", "pass"),
     ],
 )

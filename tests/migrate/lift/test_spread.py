@@ -54,6 +54,8 @@ def test_what_becomes_of_it():
 
 
 UNCHANGED = {
+    "alone in a block": CALL.replace("given = ", "if args.lr:\n    given = "),
+    "what a function sets": MAIN + "\n\ndef other():\n    global criterion\n    criterion = None\n",
     "read elsewhere": CALL + "print(len(given))\n",
     "changed": CALL.replace("for epoch", "given['scale'] = 2.0\nfor epoch"),
     "given again": CALL.replace("for epoch", "given = given\nfor epoch"),
@@ -67,6 +69,8 @@ UNCHANGED = {
     "to a class": CALL.replace("train(**", "Net(**"),
     "a parameter": "def main(given):\n    train(**given)\n",
     "in another function": CALL.replace("for epoch", "def more():\n    return train(**given)\nfor epoch"),
+    "an own dict()": "def dict(**given): return given\n" + CALL,
+    "a key twice": DISPLAY.replace("'loader'", "'model'"),
     "the whole of a list": CALL.replace("dict(", "list("),
 }
 

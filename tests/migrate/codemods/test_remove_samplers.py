@@ -17,6 +17,8 @@ from torch.utils.data.distributed import DistributedSampler
     [
         ("s = DistributedSampler(d)\ntrain = DataLoader(d, 32, sampler=s)", "train = DataLoader(d, 32, shuffle=True)"),
         ("s = DistributedSampler(d)\ntrain = DataLoader(d, 32, False, s, None, 4)", "train = DataLoader(d, 32, True, batch_sampler=None, num_workers=4)"),
+        ("s = DistributedSampler(d)\ntrain = DataLoader(d, 32, False, s, None, 4, f, True, True, 9)", "train = DataLoader(d, 32, True, batch_sampler=None, num_workers=4, collate_fn=f, pin_memory=True, drop_last=True, timeout=9)"),
+        ("val = DataLoader(d, 32, False, DistributedSampler(d, shuffle=False), None, 0, None, False, False, 0, w, m, g)", "val = DataLoader(d, 32, False, batch_sampler=None, num_workers=0, collate_fn=None, pin_memory=False, drop_last=False, timeout=0, worker_init_fn=w, multiprocessing_context=m, generator=g)"),
         ("s = torch.utils.data.distributed.DistributedSampler(d, 2, 0, False)\ntrain = DataLoader(d, sampler=s)", "train = DataLoader(d)"),
         ("train = DataLoader(d, sampler=DistributedSampler(d, shuffle=flag))", "train = DataLoader(d, shuffle=flag)"),
         ("val = DataLoader(d, sampler=DistributedSampler(d))", "val = DataLoader(d)"),

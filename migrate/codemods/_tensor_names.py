@@ -23,7 +23,7 @@ TENSOR_USE = {
     "permute", "cuda", "to", "new_zeros", "new_ones", "transpose", "t", "contiguous", "clone", "detach", "type_as",
     "expand",
     "ndim",
-    "flatten", "norm", "pow", "requires_grad", "repeat", "chunk", "split", "argmax", "softmax", "is_cuda",
+    "flatten", "norm", "pow", "requires_grad", "repeat", "chunk", "split", "argmax", "softmax", "is_cuda", "type",
 }  # fmt: skip
 # what an array of numpy is not asked for
 NO_ARRAY_USE = {"size", "view", "unsqueeze", "permute", "cuda", "to", "new_zeros", "new_ones", "contiguous", "clone"}
@@ -61,7 +61,7 @@ def is_tensor(facts: Facts, f: Function, name: str, call: ast.expr) -> bool:
         of_tensors = of_tensors - OF_MODULES
     made = (c for c in uses(f).given_to.get(name, ()) if facts.names.resolve(c.func) in {VARIABLE, *LIKE})
     taken = any(getattr(argument_at(c, "data", 0), "id", None) == name for c in made)  # torch.ones_like(y)
-    if not (taken or used(uses(f), name) & of_tensors):
+    if not (taken or used(uses(f), name) & of_tensors or _is_said(facts, f, name)):
         return False
     return not (isinstance(f, ast.FunctionDef) and is_array(facts, f, name))
 
@@ -149,6 +149,13 @@ def _is_said_otherwise(f: ast.FunctionDef, name: str) -> bool:
     said = ast.get_docstring(f, clean=False) or ""
     kind = rf"\b{name}\b`?\s*(\([^)]*|:\s*[\w.`~]*)\bndarray\b"
     return "ndarray" in said and re.search(kind, said) is not None
+
+
+def _is_said(facts: Facts, f: Function, name: str) -> bool:
+    """Whether an annotation says that a parameter is a tensor: `edge_index: torch.Tensor`."""
+    every = (*f.args.posonlyargs, *f.args.args, *f.args.kwonlyargs)
+    said = next((a.annotation for a in every if a.arg == name), None)
+    return said is not None and facts.names.resolve(said) == "torch.Tensor"
 
 
 def _is_used_as_array(f: ast.FunctionDef, name: str) -> bool:

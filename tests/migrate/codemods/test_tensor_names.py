@@ -118,3 +118,44 @@ def test_what_another_is_made_like_is_a_tensor(like):
 
 def test_what_numpy_makes_another_like_may_be_none():
     assert "y.device" not in helper("return torch.zeros(n).cuda() + torch.from_numpy(np.ones_like(y)).cuda()")
+
+
+SAID = """
+import torch
+from torch import Tensor
+from typing import List, Optional
+
+def loops(n, edges{}):
+    return torch.cat([edges, torch.arange(n, {})])
+"""
+
+
+def with_said(said, told="device='cuda'"):
+    text = migrate_text(SAID.format(said, told), is_script=False).text
+    assert migrate_text(text, is_script=False).text == text
+    return text
+
+
+@pytest.mark.parametrize("said", [": torch.Tensor", ": Tensor"])
+def test_a_parameter_that_is_said_to_be_a_tensor_says_where(said):
+    assert "torch.arange(n, device=edges.device)" in with_said(said)
+
+
+@pytest.mark.parametrize(
+    "said", ["", ": list", ": List[Tensor]", ": Optional[Tensor]", ": Tensor = None", ": torch.Size"]
+)
+def test_one_that_is_not_said_to_be_one_does_not(said):
+    assert "edges.device" not in with_said(said)
+
+
+def test_what_is_asked_for_another_type_is_a_tensor_before_as_after():
+    body = "    y = x.type(torch.cuda.HalfTensor)\n    return y + torch.zeros(3, device='cuda')\n"
+    text = migrate_text(f"import torch\ndef f(x):\n{body}", is_script=False).text
+    assert text.endswith("    y = x.to(torch.float16)\n    return y + torch.zeros(3, device=x.device)\n")
+    assert migrate_text(text, is_script=False).text == text
+
+
+def test_an_attribute_type_and_one_of_a_network_say_nothing():
+    for given in ("x.type == 'a'", "model.type(torch.float64)"):
+        text = f"import torch\ndef f(x, model):\n    y = {given}\n    return y, torch.zeros(3, device='cuda')\n"
+        assert ".device" not in migrate_text(text, is_script=False).text

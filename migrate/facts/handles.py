@@ -20,9 +20,11 @@ def statements_of(facts: Facts, call: ast.Call) -> list[ast.stmt] | None:
     holder = facts.scopes.parents.get(call)
     if isinstance(holder, ast.Expr):
         return [holder]
-    whole = facts.scopes.parents.get(holder) if isinstance(holder, ast.Tuple) else None
+    whole = facts.scopes.parents.get(holder) if isinstance(holder, ast.expr) else None
     if isinstance(holder, ast.Tuple) and isinstance(whole, ast.Expr) and all(_talks(facts, e) for e in holder.elts):
         return [whole]  # `dist.all_reduce(loss), dist.all_reduce(n)`
+    if isinstance(whole, ast.Expr) and _only_where(facts, holder, call):
+        return [whole]
     wait = _wait(facts, call)
     if wait is not None:
         return [wait]
@@ -32,6 +34,22 @@ def statements_of(facts: Facts, call: ast.Call) -> list[ast.stmt] | None:
     if isinstance(holder, ast.Call) and isinstance(appended, ast.Expr) and _appends_to(holder) is not None:
         return _of_list(facts, holder)
     return None
+
+
+def _only_where(facts: Facts, holder: ast.AST | None, call: ast.Call) -> bool:
+    """`dist.barrier() if many else None`, `many and dist.barrier()`: an if that asks and no more."""
+    if isinstance(holder, ast.IfExp):
+        other = holder.orelse if holder.body is call else holder.body
+        asked: list[ast.expr] = [holder.test] if isinstance(other, ast.Constant) and other is not call else []
+    else:
+        asked = holder.values[:-1] if isinstance(holder, ast.BoolOp) and holder.values[-1] is call else []
+    return bool(asked) and not any(_may_do_more(facts, c) for a in asked for c in walk(a, ast.Call))
+
+
+def _may_do_more(facts: Facts, call: ast.Call) -> bool:
+    """Whether a call may do more than ask: one of torch's does not, nor one of the script's own without effects."""
+    asks = (facts.names.resolve(call.func) or "").startswith("torch.") or facts.devices.function_of(call) is not None
+    return not asks or facts.devices.effects.has(call)
 
 
 def _talks(facts: Facts, e: ast.expr) -> bool:

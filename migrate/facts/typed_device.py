@@ -70,6 +70,8 @@ def _name_of_torch(facts: Facts) -> str:
 def _looked_up(facts: Facts, node: ast.expr) -> bool:
     """A device that stands in a file of settings, the command line or the environment, or is chosen from several."""
     if isinstance(node, ast.Subscript):
+        if is_index(node):  # args.gpu_ids[0]: one of the cards, which a machine without any has no device for
+            return False
         if any(_is(n, "self") for n in walk(node)):
             return False  # whose it is where the Trainer is made does not show
         if not isinstance(node.value, ast.Name):

@@ -29,6 +29,11 @@ AUTO = None
         ("if torch.cuda.is_available():\n    model.cuda()", AUTO),
         ("device = torch.device(args.device)", "torch.device(args.device).type"),
         (
+            "if len(args.gpu_ids) > 1:\n    model.cuda(args.gpu_ids[0])",
+            AUTO,
+        ),  # a card's number
+        ("model.to(args.gpus[0])", AUTO),
+        (
             "device = torch.device(args.device if torch.cuda.is_available() else 'cpu')",
             "torch.device(args.device if torch.cuda.is_available() else 'cpu').type",
         ),

@@ -55,7 +55,7 @@ def is_index(node: ast.expr) -> bool:
         keys = [n.value for n in walk(node) if isinstance(n, ast.Constant)]
         return "LOCAL_RANK" in keys or ast.unparse(node.func).endswith(("get_rank", "get_local_rank"))
     if isinstance(node, ast.Subscript):  # device_ids[0], os.environ["LOCAL_RANK"]
-        return bool(re.search(r"((device|gpu)_?(ids?|list|idxs?)|gpus)$", ast.unparse(node.value), re.IGNORECASE))
+        return bool(re.search(r"(device|gpu)_?ids?$", ast.unparse(node.value), re.IGNORECASE))
     last = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
     return bool(INDEX_NAME.match(last))
 

@@ -54,6 +54,12 @@ OF_MODULES = {"torch.nn." + n for n in ("Sequential", "DataParallel", "parallel.
 OF_MODULES |= {"torch.nn.parallel.DistributedDataParallel", "torch.nn.modules.Sequential"}
 OF_LIBRARIES = ("torch.", "torchvision.", "timm.", "transformers.", "numpy.")
 READS = ("torch.load", "pickle.load", "joblib.load", "dill.load")
+# methods that are given sizes, or dimensions: where those are says nothing of the tensor
+OF_NUMBERS = set(
+    "view reshape expand repeat permute transpose swapaxes narrow unflatten flatten squeeze unsqueeze split chunk "
+    "unfold tile roll flip unbind sum mean std var prod cumsum cumprod argmax argmin argsort sort topk softmax "
+    "log_softmax type".split()
+)
 MODULE_NAME = ("criterion", "loss_fn", "loss_func", "criterions")
 
 
@@ -191,7 +197,8 @@ class Placed:
     def _method(self, call: ast.Call, method: ast.Attribute) -> bool:
         if self._makes_anew(method) or goes_to_cpu(self.facts, call) or (_asks_loader(method) and not _draws(call)):
             return False
-        given = any(self.by_runtime(a) and not may_be_any(self.facts, a) for a in call.args)
+        values = () if method.attr in OF_NUMBERS else call.args
+        given = any(self.by_runtime(a) and not may_be_any(self.facts, a) for a in values)
         if gives_held(self.facts, method):
             return given
         if _draws(call):

@@ -11,6 +11,8 @@ from .nodes import walk
 from .options import option_name
 from .script import Facts
 
+CARDS = re.compile(r"((device|gpu)_?(id|idx|list)s?|gpus)\Z", re.IGNORECASE)
+
 
 def typed_device(facts: Facts) -> str | None:
     """`torch.device(args.device)`: the user types the device, its kind is the accelerator."""
@@ -70,7 +72,7 @@ def _name_of_torch(facts: Facts) -> str:
 def _looked_up(facts: Facts, node: ast.expr) -> bool:
     """A device that stands in a file of settings, the command line or the environment, or is chosen from several."""
     if isinstance(node, ast.Subscript):
-        if is_index(node):  # args.gpu_ids[0]: one of the cards, which a machine without any has no device for
+        if CARDS.search(ast.unparse(node.value)):  # args.gpu_ids[0]: where there is no card, no device has its number
             return False
         if any(_is(n, "self") for n in walk(node)):
             return False  # whose it is where the Trainer is made does not show

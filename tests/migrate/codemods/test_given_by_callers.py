@@ -108,3 +108,28 @@ def test_through_a_decorator(tmp_path, name):
 def test_through_a_decorator_batches_alone(name):
     text = script(decorated(name), "x, y = batch\n        loss = loss_of(net, x, y)")
     assert ".to(" not in migrate_text(text).text
+
+
+CUT = (
+    "x.view(n, -1)",
+    "x.view(n, -1).t().t().contiguous()",
+    "x[:, :8].narrow(0, 0, n)",
+    "x.split(n)[0].unsqueeze(0)[0]",
+)
+
+
+@pytest.mark.parametrize("cut", CUT)
+def test_numbers_beside_it_do_not_say_where_it_is(tmp_path, cut):
+    """What the script makes is cut by a number that the function gets too, and the function moves it."""
+    text = script(
+        f"def cut(x, n):\n    return {cut}.to(device)\n\nheld = cut(xs, 32)",
+        "x, y = batch[0].to(device), batch[1].to(device)\n        loss = nn.functional.cross_entropy(net(x), y)",
+        "print(net(held).sum().item())",
+    )
+    assert ".to(device)" in check_on_card(tmp_path, text)
+
+
+@pytest.mark.parametrize("cut", CUT)
+def test_with_numbers_of_batches_alone(tmp_path, cut):
+    step = "x, y = cut(batch[0], 8), batch[1].to(device)\n        loss = nn.functional.cross_entropy(net(x), y)"
+    assert ".to(device)" not in check_on_card(tmp_path, script(f"def cut(x, n):\n    return {cut}.to(device)", step))

@@ -228,6 +228,7 @@ def _finished(
     from .lift.before_training import CODE as EVALUATED
     from .lift.before_training import evaluated_before
     from .lift.kept_tensors import place_kept
+    from .lift.loaders import BATCHES
     from .lift.placing import NAME as ON_DEVICE
     from .lift.placing import evaluations, place_batches
     from .lift.shape.edits import Edits
@@ -244,6 +245,7 @@ def _finished(
         line = line_map(lifted.text.text, original.text.text)
     edits = Edits(lifted, renamed)
     read = names_read(lifted)
+    names += [BATCHES] if any(n.id == BATCHES for n in lifted.walk(ast.Name)) else []
     names = [*names, *read, *(n for n in imports_in(e[2] for e in renamed) if n not in read)]
     if on_lightning:
         text, notes = _on_lightning(edits.done(), names, original)

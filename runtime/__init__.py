@@ -15,6 +15,7 @@ from .printing import keep_lines_whole
 if TYPE_CHECKING:
     from .alike import rank_zero_first, rank_zero_value
     from .callbacks import Callback, EarlyStopping, LearningRateMonitor, ModelCheckpoint
+    from .data.batches import Batches
     from .data.combined import CombinedLoader
     from .datamodule import DataModule
     from .handle import Runtime
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from .trainer import Trainer
 
 _HOMES = {
+    "Batches": ".data.batches",
     "Callback": ".callbacks",
     "CombinedLoader": ".data.combined",
     "DataModule": ".datamodule",
@@ -57,6 +59,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Batches",
     "Callback",
     "CombinedLoader",
     "DataModule",

@@ -5,10 +5,13 @@ from __future__ import annotations
 import ast
 
 from ..facts.other_files import defined_there
+from ..facts.runtime_names import runtime_name
 from ..facts.scopes import Scope
 from ..facts.script import Facts, once_a_file
 from .nodes import local_function, returned
 from .recipe import CannotLift
+
+BATCHES = "Batches"  # of the runtime: what a loop cut by hand
 
 
 def batch_source(facts: Facts, loop: ast.For) -> tuple[ast.expr, ast.expr, str | None, ast.expr | None]:
@@ -70,6 +73,8 @@ def is_loader(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
     if isinstance(node, ast.Call):
         full = facts.names.resolve(node.func)
         if full is not None and full.split(".")[-1] in ("DataLoader", "StatefulDataLoader"):
+            return True
+        if runtime_name(facts, node.func) == BATCHES:
             return True
         if isinstance(node.func, ast.Name):
             f = local_function(facts, node.func)
@@ -193,6 +198,8 @@ def batch_sizes(facts: Facts, node: ast.expr, depth: int = 0) -> set[str]:
             given = next((k.value for k in node.keywords if k.arg == "batch_size"), given)
             if isinstance(given, (ast.Name, ast.Attribute, ast.Constant)):
                 found.add(ast.unparse(given))
+        elif runtime_name(facts, node.func) == BATCHES:
+            found |= {ast.unparse(k.value) for k in node.keywords if k.arg == "size"}
         elif isinstance(node.func, ast.Name) and (f := local_function(facts, node.func)) is not None:
             for value in returned(f):
                 found |= batch_sizes(facts, value, depth + 1)

@@ -14,6 +14,7 @@ import torch.distributed as dist
 from torch.utils.data import BatchSampler, RandomSampler, SequentialSampler, SubsetRandomSampler, WeightedRandomSampler
 
 from ..collectives import broadcast_object
+from .batches import Rows
 
 _END = "the sampler is exhausted"
 
@@ -63,6 +64,8 @@ class SharedBatches:
         inner = self.sampler.sampler if type(self.sampler) is BatchSampler else None
         if is_sequential(inner if inner is not None else self.sampler):
             return iter(self.sampler)
+        if isinstance(self.sampler, Rows):
+            return iter(self.sampler) if self.sampler.is_sequential else self._once(iter(self.sampler), self.limit)
         if inner is not None and draws_at_start(inner):
             return batched(self._once(inner), self.sampler.batch_size, self.sampler.drop_last)
         drawn = iter(self.sampler) if self.rank == 0 else None  # now: a sampler of the user's may draw when it starts

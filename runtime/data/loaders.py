@@ -19,6 +19,7 @@ from torch.utils.data import DataLoader, DistributedSampler, IterableDataset
 from ..collectives import broadcast_object
 from ..seeding import rank_seed
 from .advance import Resume, after
+from .batches import Batches
 from .combined import loaders_of
 from .divide import Part, bounds, parts, steps
 from .drawing import DrawnSamples, dealt
@@ -37,6 +38,8 @@ def divide_loader(loader: Any, runtime: Runtime, train: bool, limit: int | None 
     """
     if runtime.world_size == 1 or already_divided(loader):
         return loader if runtime.on_cpu else PlacedLoader(loader, runtime)
+    if isinstance(loader, Batches):
+        loader = loader.loader()
     several_hold_a_part = runtime.strategy.data_place()[1] < runtime.world_size  # and must see the very same samples
     kind = IndexedLoader if is_indexed(loader) and not several_hold_a_part else SentLoader
     return kind(loader, runtime, train, limit)

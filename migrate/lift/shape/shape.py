@@ -11,6 +11,7 @@ from .attributes import name_attributes
 from .bars import open_bars
 from .branches import call_in_one_place
 from .contexts import enter_by_hand
+from .cut_by_hand import cut_by_the_loop
 from .endless import draw_from_an_iterator
 from .evaluations import inline_evaluation
 from .flags import write_out_flags
@@ -59,6 +60,7 @@ STEPS: tuple[Callable[[Facts], str | None], ...] = (
     hoist_passes,
     inline_step,
     inline_evaluation,
+    cut_by_the_loop,
     return_below,
     draw_from_an_iterator,
     draw_in_a_loop,

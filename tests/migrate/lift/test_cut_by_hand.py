@@ -1,0 +1,145 @@
+"""Batches that a loop cuts by hand: gone over as `Batches`, with the same losses, on two processes too."""
+
+import pytest
+import torch
+from ptmigrate.migrate.facts.script import Facts
+from ptmigrate.migrate.lift.shape.cut_by_hand import cut_by_the_loop
+from ptmigrate.migrate.migrate import Options, migrate_text
+
+from tests.migrate.lift.test_same_run import HEAD
+from tests.migrate.running import check_same, on_one_and_two
+
+STEP = """        loss = criterion(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        total += loss.item()
+"""
+START = f"{HEAD}bs = 8\nn = len(xs)\nfor epoch in range(3):\n    total = 0\n"
+END = "    print(f'{epoch} {total:.6f}')\n"
+
+
+def script(loop: str, above: str = "", step: str = STEP) -> str:
+    return f"{START}{above}{loop}{step}{END}"
+
+
+SLICES = script("    for i in range(0, len(xs), bs):\n        x, y = xs[i:i + bs], ys[i:i + bs]\n")
+ORDERED = script(
+    "    for i in range(0, n, bs):\n        idx = perm[i:i + bs]\n        x = xs[idx]\n        y = ys[idx]\n",
+    "    perm = torch.randperm(n)\n",
+)
+INLINE = script(
+    "    for i in range(0, n, bs):\n        x, y = xs[perm[i:i + bs]] * 1.0, ys[perm[i:i + bs]]\n",
+    "    perm = torch.randperm(n)\n",
+)
+NUMBERED = script("    for k in range(n // bs):\n        x, y = xs[k * bs:(k + 1) * bs], ys[k * bs:(k + 1) * bs]\n")
+ENDS = script(
+    "    for s in range(0, n, bs):\n        e = min(s + bs, len(xs))\n        x = xs[s:e]\n        y = ys[s:e]\n"
+)
+ROWS = script("    for i in range(0, len(xs), bs):\n        x, y = xs[i:i + bs, :], ys[i:i + bs]\n")
+BAR = script(
+    "    for k, i in enumerate(tqdm(range(0, n, bs), disable=True)):\n        x, y = xs[i:i + bs], ys[i:i + bs]\n",
+    step=f"{STEP}        if k % 2 == 0:\n            print(k)\n",
+).replace("import time", "import time\nfrom tqdm import tqdm")
+SHOWN = script(
+    "    for k in range(n // bs):\n        x, y = xs[k * bs:(k + 1) * bs], ys[k * bs:(k + 1) * bs]\n",
+    step=f"{STEP}        if k % 2 == 0:\n            print(k)\n",
+)
+READ = ORDERED.replace("        loss = ", "        print(len(idx))\n        loss = ")
+FUNCTION = f"""{HEAD}
+def train_step(x, y):
+    optimizer.zero_grad()
+    loss = criterion(model(x), y)
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+def fit(xs, ys, size=8):
+    for epoch in range(3):
+        total = 0
+        for i in range(0, xs.size(0), size):
+            total += train_step(xs[i:i + size], ys[i:i + size])
+        print(f'{{epoch}} {{total:.6f}}')
+
+fit(xs, ys)
+"""
+ARRAYS = script(
+    "    for i in range(0, n, bs):\n        x, y = torch.from_numpy(a[i:i + bs]), ys[i:i + bs]\n",
+    "    a = xs.numpy()\n",
+)
+ALONE = script(
+    "    for i in range(0, n, batch_size):\n        x = xs[i:i + batch_size]\n        y = model(x).argmax(1)\n",
+    "    batch_size = 8\n",
+)
+DIVIDED = {
+    "slices": SLICES, "an order": ORDERED, "an order in place": INLINE, "by number": NUMBERED, "an end": ENDS,
+    "rows": ROWS, "a bar": BAR, "a number that is shown": SHOWN, "a step function": FUNCTION, "arrays": ARRAYS,
+    "rows that are read": READ, "one array, a size of batches": ALONE,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", DIVIDED.values(), ids=DIVIDED)
+def test_the_loop_goes_over_batches(text):
+    result = check_same(text, "module")
+    assert "Batches(" in result and "divide_batches" not in result
+    migrated = migrate_text(text)
+    assert not [n for n in migrated.attention if "is no DataLoader" in n.message or "nothing here shows" in n.message]
+
+
+NEXT = script("    for i in range(0, n - bs - 1, bs):\n        x, y = xs[i:i + bs], ys[i + 1:i + bs + 1]\n")
+WHOLE = {
+    "cut in two ways": NEXT,
+    "a move of the script's own": SLICES.replace("model(x)", "model(x.to(device))"),
+    "one sequence": script("    for i in range(0, n, k):\n        x = xs[i:i + k]\n        y = model(x).argmax(1)\n",
+                           "    k = 8\n"),
+    "a sequence as one sample": SLICES.replace("model(x)", "model(x.unsqueeze(0))[0]"),
+    "a view with one sample": SLICES.replace("model(x)", "model(x.view(1, -1, 5))[0]"),
+    "a new axis": SLICES.replace("model(x)", "model(x[None])[0]"),
+    "data that is changed": SLICES.replace("        loss = ", "        xs[0] = 1.0\n        loss = "),
+    "data that is given away": SLICES.replace("        loss = ", "        torch.nn.init.zeros_(xs)\n        loss = "),
+    "data made anew": SLICES.replace("        loss = ", "        xs = xs + 1\n        loss = "),
+    "another step": SLICES.replace("xs[i:i + bs]", "xs[i:i + bs:2]").replace("ys[i:i + bs]", "ys[i:i + bs:2]"),
+    "a number that is computed with": SLICES.replace("model(x)", "model(x + i)"),
+    "a number read below": SLICES.replace("print(f'", "print(i, f'"),
+    "an end of its own": ENDS.replace("len(xs))", "30)"),
+    "a size that changes": SLICES.replace("        total +=", "        bs = 4\n        total +="),
+    "a sample's number that is shown": SLICES.replace("        loss = ", "        print(i)\n        loss = "),
+    "its own Batches": SLICES.replace("bs = 8", "bs = 8\nBatches = list"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", WHOLE.values(), ids=WHOLE)
+def test_what_else_is_cut_stays(text):
+    compile(text, "script", "exec")
+    assert cut_by_the_loop(Facts(text)) is None
+    assert "Batches(" not in migrate_text(text).text
+
+
+def test_a_sequence_cut_in_two_ways_runs_as_before_and_is_told_of():
+    check_same(NEXT, "module")
+    assert any("is no DataLoader" in n.message for n in migrate_text(NEXT).attention)
+
+
+def test_lightning_has_no_batches():
+    assert "Batches(" not in migrate_text(SLICES, Options(framework="lightning")).text
+
+
+@pytest.mark.parametrize("more", ["model(x) * torch.ones(bs, 1)[:len(x)]", "model(x) + torch.zeros(bs, 3)[:len(x)]"])
+def test_a_step_that_names_the_size_has_whole_batches(more):
+    result = check_same(SLICES.replace("model(x)", more), "module")
+    assert "Batches(" in result and "divide_batches = False" in result
+
+
+def test_what_mixes_its_samples_still_has_whole_batches():
+    result = check_same(SLICES.replace("model(x)", "model(x - x.mean(0))"), "module")
+    assert "divide_batches = False" in result
+
+
+@pytest.mark.parametrize("text", [ORDERED, NUMBERED, SHOWN], ids=["an order", "by number", "a number that is shown"])
+def test_two_processes_have_the_weights_of_one(text, tmp_path):
+    text = text.replace("nn.Dropout(0.2), ", "") + "torch.save(model.state_dict(), 'net.pt')\n"
+    result = migrate_text(text)
+    assert "Batches(" in result.text
+    one, two = (torch.load(f / "net.pt") for f in on_one_and_two(tmp_path, text, result.text))
+    for name in one:
+        torch.testing.assert_close(two[name], one[name], rtol=1e-5, atol=1e-6)

@@ -21,7 +21,7 @@ from .facts.copies import copies_of_weights
 from .facts.hosts import names_no_device
 from .facts.kept_copies import kept_copies
 from .facts.nodes import walk
-from .facts.runtime_names import RUNTIME, as_import, imported_as
+from .facts.runtime_names import RUNTIME, as_import, imported_as, runtime_name
 from .facts.script import Facts, facts_of
 from .facts.views import views_of_weights
 from .lift.imports import before_its_uses, import_edit, import_line
@@ -245,7 +245,7 @@ def _finished(
         line = line_map(lifted.text.text, original.text.text)
     edits = Edits(lifted, renamed)
     read = names_read(lifted)
-    names += [BATCHES] if any(n.id == BATCHES for n in lifted.walk(ast.Name)) else []
+    names += [BATCHES] if any(runtime_name(lifted, n) == BATCHES for n in lifted.walk(ast.Name)) else []
     names = [*names, *read, *(n for n in imports_in(e[2] for e in renamed) if n not in read)]
     if on_lightning:
         text, notes = _on_lightning(edits.done(), names, original)

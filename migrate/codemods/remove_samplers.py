@@ -270,7 +270,7 @@ class RemoveSamplers(Codemod):
             assert isinstance(holder, ast.Call)
             values = {} if keep or new is None else {"shuffle": new}
             drops = {"sampler"} | ({"shuffle"} if given is not None and not keep and new is None else set())
-            rewrite = change_call(tuple(_LOADER_PARAMETERS), drops, values)
+            rewrite = change_call(_LOADER_PARAMETERS, drops, values)
         yield Change(holder, self.edit(facts, read, says), rewrite, gone)
         if new and new != "False":
             yield from without_false(self, facts, holder)
@@ -397,6 +397,6 @@ def _values(facts: Facts, node: ast.expr) -> list[ast.expr]:
 
 
 _LOADER_PARAMETERS = (
-    "dataset batch_size shuffle sampler batch_sampler num_workers collate_fn pin_memory drop_last".split()
-)
-_LOADER_PARAMETERS += ["timeout", "worker_init_fn", "multiprocessing_context", "generator"]
+    "dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", "collate_fn", "pin_memory",
+    "drop_last", "timeout", "worker_init_fn", "multiprocessing_context", "generator",
+)  # fmt: skip

@@ -5,7 +5,7 @@ for x, y in Batches(X, Y, at=range(0, len(X), 32), size=32, order=torch.randperm
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Sized
+from collections.abc import Iterable, Iterator, Sized
 from typing import Any
 
 import torch
@@ -35,14 +35,16 @@ class Batches:
 
     def cut(self, rows: Any) -> Any:
         """A batch of some samples: of a slice, or of their numbers."""
-        every = tuple(_taken(one, rows) for one in self.data)
+        by_place = self.order is None and not isinstance(rows, slice)
+        every = tuple(_taken(one, rows, by_place) for one in self.data)
         return every[0] if len(every) == 1 else every
 
     __getitems__ = cut  # by it a DataLoader gets its batches whole
 
     def loader(self) -> DataLoader:
         """The same batches from a DataLoader, which draws nothing of the script's random numbers."""
-        return DataLoader(self, batch_sampler=Rows(self), collate_fn=_as_it_is, generator=torch.Generator())  # type: ignore[arg-type]
+        batches: Any = self  # no Dataset: it knows whole batches alone
+        return DataLoader(batches, batch_sampler=Rows(self), collate_fn=_as_it_is, generator=torch.Generator())
 
 
 class Rows:
@@ -59,20 +61,20 @@ class Rows:
     def __len__(self) -> int:
         return len(self.batches)
 
-    def __iter__(self) -> Iterator[Sequence[int]]:
+    def __iter__(self) -> Iterator[list[int]]:
         order, size = self.batches.order, self.batches.size
-        every = range(len(self.batches.data[0])) if order is None else order
+        every = range(len(self.batches.data[0])) if order is None else getattr(order, "tolist", lambda: order)()
         for start in self.batches.at:
-            rows = every[start : start + size]
-            yield [int(n) for n in rows]
+            yield list(every[start : start + size])
 
 
-def _taken(one: Any, rows: Any) -> Any:
+def _taken(one: Any, rows: Any, by_place: bool) -> Any:
+    """`one[rows]`; `by_place`: rows are the numbers of a slice, which pandas counts by place and numbers by label."""
     if isinstance(one, torch.Tensor) and isinstance(rows, torch.Tensor):
         return one[rows.to(one.device)]
     if isinstance(one, (list, tuple)) and not isinstance(rows, slice):
         return [one[n] for n in rows]
-    return one.iloc[rows] if hasattr(one, "iloc") else one[rows]
+    return one.iloc[rows] if by_place and hasattr(one, "iloc") else one[rows]
 
 
 def _as_it_is(batch: Any) -> Any:

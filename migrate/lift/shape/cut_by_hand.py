@@ -19,17 +19,17 @@ from ...facts.nodes import walk
 from ...facts.runtime_names import imported_as
 from ...facts.script import Facts
 from ...facts.spelled import spelled
-from ..loaders import BATCHES
+from ..loaders import BATCHES, is_progress
 from ..nodes import is_call_of
-from ..reads import stored
 from .edits import Edits
 from .free import free_at
 from .loops import nearest_loop
-from .places import Place, Places
+from .places import Place, Places, first_of, pairs
 
 # what is cut by a size of such a name are samples, where nothing else says so
 OF_BATCHES = re.compile(r"batch|(?:\b|_)(?:bs|bsz|mb)(?:\b|_)", re.IGNORECASE)
-ALONE = ("unsqueeze", "view", "reshape", "expand_dims")  # with a first dimension of one, what is cut is one sample
+# with which argument they make one sample of what is cut: a first dimension of one
+ALONE = {"unsqueeze": 0, "expand_dims": 0, "view": 1, "reshape": 1}
 
 
 @dataclass
@@ -41,11 +41,11 @@ class _Cut:
     number: ast.Name
     places: Places
     place: Place
-    parts: list[ast.Subscript] = field(default_factory=list)
+    parts: dict[ast.Subscript, str] = field(default_factory=dict)  # each with the name of what it cuts
 
     @property
     def data(self) -> list[str]:
-        return list(dict.fromkeys(part.value.id for part in self.parts))  # type: ignore[attr-defined]
+        return list(dict.fromkeys(self.parts.values()))
 
 
 def cut_by_the_loop(facts: Facts) -> str | None:
@@ -63,7 +63,7 @@ def cut_by_the_loop(facts: Facts) -> str | None:
 
 
 def _cut(facts: Facts, loop: ast.For) -> _Cut | None:
-    found = _counted(loop)
+    found = _counted(facts, loop)
     if found is None or any(facts.devices.moved(call) is not None for call in walk(loop, ast.Call)):
         return None  # what the script moves itself is its own as long as the script cuts it
     counted, number = found
@@ -80,19 +80,19 @@ def _cut(facts: Facts, loop: ast.For) -> _Cut | None:
         cut = cut or _Cut(loop, counted, number, places, place)
         if place != cut.place:
             return None
-        cut.parts.append(part)
+        cut.parts[part] = part.value.id
     if cut is not None:
-        cut.parts.sort(key=lambda part: (part.lineno, part.col_offset))
-    return cut if cut is not None and _fits(cut) and _is_steady(facts, cut) and _gives_samples(cut) else None
+        cut.parts = dict(sorted(cut.parts.items(), key=lambda item: (item[0].lineno, item[0].col_offset)))
+    return cut if cut is not None and _fits(cut) and _is_steady(facts, cut) and _gives_samples(facts, cut) else None
 
 
-def _counted(loop: ast.For) -> tuple[ast.Call, ast.Name] | None:
+def _counted(facts: Facts, loop: ast.For) -> tuple[ast.Call, ast.Name] | None:
     """range(...) and the name that gets its numbers; a bar or enumerate() may be around it."""
     source, target = loop.iter, loop.target
     while isinstance(source, ast.Call) and source.args and spelled(source.func) != "range":
         if spelled(source.func) == "enumerate" and isinstance(target, ast.Tuple) and len(target.elts) == 2:
             target = target.elts[1]
-        elif spelled(source.func) not in ("tqdm", "tqdm.tqdm"):
+        elif not is_progress(facts, source):
             return None
         source = source.args[0]
     if not isinstance(source, ast.Call) or source.keywords or not isinstance(target, ast.Name):
@@ -103,11 +103,10 @@ def _counted(loop: ast.For) -> tuple[ast.Call, ast.Name] | None:
 def _fits(cut: _Cut) -> bool:
     """Whether what it counts are places, or batches from the first; a place that ends early ends with the data."""
     args = cut.counted.args
-    if cut.place.by_number:
-        return len(args) == 1
     lengths = {form for name in (*cut.data, cut.place.order) for form in _lengths(name)}
     ends = cut.place.ends
-    return len(args) == 3 and (ends is None or ends in lengths or cut.places.value_of(ends) in lengths)
+    with_the_data = ends is None or ends in lengths or cut.places.value_of(ends) in lengths
+    return with_the_data and len(args) == (1 if cut.place.by_number else 3)
 
 
 def _lengths(name: str | None) -> tuple[str, ...]:
@@ -117,14 +116,9 @@ def _lengths(name: str | None) -> tuple[str, ...]:
 def _is_steady(facts: Facts, cut: _Cut) -> bool:
     """Whether the data is not changed in the loop, nor given to what may change it."""
     held = {*cut.data, cut.place.order} - {None}
-    kept = held | {n.id for n in walk(ast.parse(cut.place.size, mode="eval"), ast.Name)}
-    if stored(cut.loop.body) & kept:
-        return False
-    parts = {id(part.value) for part in cut.parts} | cut.places.read
-    for n in walk(cut.loop, ast.Name):
-        if n.id in held and id(n) not in parts and n not in walk(cut.counted) and not _is_measured(facts, n):
-            return False
-    return True
+    known = {id(part.value) for part in cut.parts} | cut.places.read
+    others = (n for n in walk(cut.loop, ast.Name) if n.id in held and id(n) not in known)
+    return all(_is_measured(facts, n) for n in others)
 
 
 def _is_measured(facts: Facts, n: ast.Name) -> bool:
@@ -135,22 +129,25 @@ def _is_measured(facts: Facts, n: ast.Name) -> bool:
     return isinstance(up, ast.Call) and spelled(up.func) == "len"
 
 
-def _gives_samples(cut: _Cut) -> bool:
+def _gives_samples(facts: Facts, cut: _Cut) -> bool:
     """Whether a batch is of samples, and no sequence: of several things, out of order, or by the name of its size."""
     if len(cut.data) == 1 and cut.place.order is None and not OF_BATCHES.search(cut.place.size):
         return False
-    for n in walk(cut.loop):
-        if isinstance(n, ast.Call) and spelled(n.func).split(".")[-1] in ALONE and n.args:
-            function = spelled(n.func).split(".")[0] in ("torch", "np", "numpy")
-            first = n.args[1 if function and len(n.args) > 1 else 0]
-            alone = 1 if spelled(n.func).endswith(("view", "reshape")) else 0
-            if isinstance(first, ast.Constant) and first.value == alone:
-                return False
-        elif isinstance(n, ast.Subscript):
-            first = n.slice.elts[0] if isinstance(n.slice, ast.Tuple) and n.slice.elts else n.slice
-            if (isinstance(first, ast.Constant) and first.value is None) or spelled(first).endswith("newaxis"):
-                return False
-    return True
+    return not any(_makes_one(facts, n) for n in walk(cut.loop))
+
+
+def _makes_one(facts: Facts, n: ast.AST) -> bool:
+    """`x.unsqueeze(0)`, `torch.unsqueeze(x, dim=0)`, `x.view(1, -1)`, `x.reshape((1, -1))`, `x[None]`"""
+    if isinstance(n, ast.Subscript):
+        first = first_of(n)
+        return (isinstance(first, ast.Constant) and first.value is None) or spelled(first).endswith("newaxis")
+    method = n.func.attr if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) else ""
+    if not isinstance(n, ast.Call) or method not in ALONE:
+        return False
+    of_module = facts.names.resolve(n.func) is not None  # torch.unsqueeze(x, 0): the tensor comes first
+    given = [*n.args[of_module : of_module + 1], *(k.value for k in n.keywords)]
+    firsts = (a.elts[0] if isinstance(a, ast.Tuple) and a.elts else a for a in given)
+    return any(isinstance(a, ast.Constant) and a.value == ALONE[method] for a in firsts)
 
 
 def _written(facts: Facts, cut: _Cut) -> str | None:
@@ -179,9 +176,9 @@ def _written(facts: Facts, cut: _Cut) -> str | None:
         edits.replace(b, b, ")")
     else:
         edits.replace_node(cut.number, head if cut.number is loop.target or len(named) == 1 else f"({head})")
-    for part in cut.parts:
+    for part, data in cut.parts.items():
         if facts.scopes.statement_of(part) not in gone:
-            edits.replace_node(part, named[part.value.id])  # type: ignore[attr-defined]
+            edits.replace_node(part, named[data])
     for s in gone:
         edits.replace_lines(s.lineno, s.end_lineno or s.lineno, [])
     return edits.done()
@@ -193,21 +190,15 @@ def _named(facts: Facts, cut: _Cut) -> tuple[dict[str, str], list[ast.stmt]]:
     for s in cut.loop.body:
         if not isinstance(s, ast.Assign) or len(s.targets) != 1:
             continue
-        pairs = list(_pairs(s.targets[0], s.value))
-        cuts = {v.value.id: t.id for t, v in pairs if v in cut.parts and isinstance(t, ast.Name)}  # type: ignore
+        every = [(t, v) for t, v in pairs(s) if isinstance(t, ast.Name) and isinstance(v, ast.Subscript)]
+        cuts = {cut.parts[v]: t.id for t, v in every if v in cut.parts}
         above = cut.loop.body[: cut.loop.body.index(s)]
         early = {n.id for a in above for n in walk(a, ast.Name)} & {*cuts.values()}
-        once = all(sum(part.value.id == d for part in cut.parts) == 1 for d in cuts)  # type: ignore[attr-defined]
-        if len(cuts) == len(pairs) and once and not early and not {*cuts.values()} & {*names.values()}:
+        once = all([*cut.parts.values()].count(d) == 1 for d in cuts)
+        if len(cuts) == len(pairs(s)) and once and not early:
             names.update(cuts)
             gone.append(s)
     for d in cut.data:
         if d not in names:
             names[d] = free_at(facts, cut.loop, f"{d}_batch")
     return {d: names[d] for d in cut.data}, gone
-
-
-def _pairs(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
-    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
-        return list(zip(target.elts, value.elts, strict=True))
-    return [(target, value)]

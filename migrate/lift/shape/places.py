@@ -40,16 +40,12 @@ class Places:
     def _take(self, s: ast.stmt) -> None:
         if not isinstance(s, ast.Assign) or len(s.targets) != 1:
             return
-        target, value = s.targets[0], s.value
-        pairs = [(target, value)]
-        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
-            pairs = list(zip(target.elts, value.elts, strict=True))
-        if not all(isinstance(t, ast.Name) and self._names_a_place(t, v, s) for t, v in pairs):
-            return
-        self.values.update({t.id: v for t, v in pairs})  # type: ignore[attr-defined]
-        self.steps.append(s)
+        named = {t.id: v for t, v in pairs(s) if isinstance(t, ast.Name) and self._names_a_place(t, v)}
+        if len(named) == len(pairs(s)):
+            self.values.update(named)
+            self.steps.append(s)
 
-    def _names_a_place(self, t: ast.Name, v: ast.expr, s: ast.stmt) -> bool:
+    def _names_a_place(self, t: ast.Name, v: ast.expr) -> bool:
         once = sum(n.id == t.id and isinstance(n.ctx, ast.Store) for n in walk(self.loop, ast.Name)) == 1
         if not once or not self._leads(v):
             return False
@@ -61,7 +57,7 @@ class Places:
     def _counts(self, v: ast.expr) -> bool:
         """Whether a value is arithmetic on the number: `min((i + 1) * size, len(X))`."""
         if isinstance(v, ast.Call):
-            return ast.unparse(v.func) == "min" and len(v.args) == 2 and self._counts(v.args[0])
+            return ast.unparse(v.func) == "min" and len(v.args) == 2
         if isinstance(v, ast.BinOp):
             return self._counts(v.left) or self._counts(v.right)
         return isinstance(v, ast.Name) and (v.id == self.number or v.id in self.values)
@@ -106,15 +102,16 @@ class Places:
             size = _rest(upper, ast.Add, number)
             return Place(size, ends=ends) if size is not None and self._is_size(size) else None
         size = _rest(lower, ast.Mult, number)
-        if size is None or ends is not None or not self._is_size(size):
+        if size is None or not self._is_size(size):
             return None
         next_one = _rest(upper, ast.Mult, f"{number} + 1"), _rest(upper, ast.Add, ast.unparse(lower))
-        return Place(size, by_number=True) if size in next_one else None
+        return Place(size, None, True, ends) if size in next_one else None
 
     def _is_size(self, size: str) -> bool:
-        fit = (ast.Expression, ast.Name, ast.Attribute, ast.Constant, ast.expr_context)
-        plain = all(isinstance(n, fit) for n in walk(ast.parse(size, mode="eval")))
-        return plain and not stored(self.loop.body) & {n.id for n in walk(ast.parse(size, mode="eval"), ast.Name)}
+        """Whether it is a name, an attribute or a number, that the loop does not set."""
+        node = ast.parse(size, mode="eval").body
+        plain = all(isinstance(n, (ast.Name, ast.Attribute, ast.Constant, ast.expr_context)) for n in walk(node))
+        return plain and not stored(self.loop.body) & {n.id for n in walk(node, ast.Name)}
 
     def _written_out(self, v: ast.expr) -> ast.expr:
         """A value without the names of places."""
@@ -177,6 +174,14 @@ class Places:
                     return False
                 child = up
         return True
+
+
+def pairs(s: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:
+    """The targets of a statement with one target, or one tuple of them, and what each is given."""
+    target, value = s.targets[0], s.value
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        return list(zip(target.elts, value.elts, strict=True))
+    return [(target, value)]
 
 
 def first_of(part: ast.Subscript) -> ast.expr:

@@ -243,11 +243,13 @@ def _in_class(facts: Facts, f: ast.FunctionDef) -> bool:
 
 
 def _enclosing_loop_in_scope(facts: Facts, node: ast.AST) -> ast.For | ast.While | None:
+    child = node
     for up in facts.scopes.ancestors(node):
-        if isinstance(up, (ast.For, ast.While)):
+        if isinstance(up, ast.While) or (isinstance(up, ast.For) and child is not up.iter):  # which is asked for once
             return up
         if isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
             return None
+        child = up
     return None
 
 

@@ -9,6 +9,7 @@ from functools import cached_property
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from .as_given import AS_NUMBER, as_given
+from .beside import given_beside, ifs_around, value_for
 from .loss import BENT, reduction_of
 from .means import Means
 from .mixes import flow_of
@@ -63,7 +64,7 @@ class Sums:
         """`sum` over samples, `mean` over them, or None: not shown to be one."""
         value = self._through(value)
         if isinstance(value, ast.Name):
-            kept = value.id in self.losses and self._is_the_loss(value.id)
+            kept = value.id in self.losses and self._is_the_loss(value)
             return self.reduction if kept and self.reduction in ("sum", "mean") else _only(self.handed(value))
         if isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Constant) and not self.is_size(value):
             return self.kind(value.value)
@@ -272,13 +273,24 @@ class Sums:
         divides = isinstance(value, ast.BinOp) and isinstance(value.op, ast.Div)
         return divides and self.alike(value.left) and self.is_size(value.right)  # type: ignore[attr-defined]
 
-    def _is_the_loss(self, name: str) -> bool:
-        """Whether the name is given nothing after what it holds was differentiated."""
+    def _is_the_loss(self, read: ast.Name) -> bool:
+        """Whether the name is given nothing after what it holds was differentiated, and before it is read."""
+        if self._given_after(read) is not None:
+            return False
+        last, around = self._differentiated(read.id), ifs_around(self.facts, read)
+        made = [s for s in self.given.get(read.id, []) if s not in around]
+        return all((s.lineno, s.col_offset) < last or _steps(s) or _is_the_same(s, read.id) for s in made)
+
+    def _differentiated(self, name: str) -> tuple[int, int]:
+        """Where that is done, the last time."""
         calls = [n for s in self.body for n in walk(s, ast.Call) if is_call_of(n, "backward")]
         of_it = (n for n in calls if any(x.id == name for x in walk(n, ast.Name)))
-        last = max(((n.lineno, n.col_offset) for n in of_it), default=(0, 0))
-        made = self.given.get(name, [])
-        return all((s.lineno, s.col_offset) < last or _steps(s) or _is_the_same(s, name) for s in made)
+        return max(((n.lineno, n.col_offset) for n in of_it), default=(0, 0))
+
+    def _given_after(self, loss: ast.Name) -> ast.stmt | None:
+        """What gives a loss another value beside its read, once it was differentiated."""
+        s = given_beside(self.facts, self.body, loss)
+        return s if s is not None and (s.lineno, s.col_offset) > self._differentiated(loss.id) else None
 
     def _through(self, value: ast.expr) -> ast.expr:
         """What a name of the step was given, without `.item()` and its like."""
@@ -295,19 +307,28 @@ class Sums:
                 value = given
             elif isinstance(value, ast.Attribute) and value.attr == "data":
                 value = value.value
-            elif isinstance(value, ast.Name) and value.id not in self.losses and (made := self.made(value)):
+            elif isinstance(value, ast.Name) and (made := self._given(value)) is not None:
                 value = made
             else:
                 return value
 
+    def _given(self, name: ast.Name) -> ast.expr | None:
+        """What a name stands for; a loss is one by what it is differentiated for."""
+        if name.id not in self.losses:
+            return self.made(name)
+        s = self._given_after(name)
+        return value_for(s, name.id) if s is not None else None
+
     def made(self, name: ast.Name) -> ast.expr | None:
         """The value that the step has given a name where it is read; None where there is no one such."""
+        if (s := given_beside(self.facts, self.body, name)) is not None:
+            return value_for(s, name.id)
         made = self._above(name)
         only = made[-1] if made else None
-        plain = isinstance(only, ast.Assign) and len(only.targets) == 1 and isinstance(only.targets[0], ast.Name)
-        if not plain or any(n.id == name.id for n in walk(only.value, ast.Name)):  # type: ignore[union-attr]
+        value = value_for(only, name.id) if only is not None else None
+        if value is None or only is None or any(n.id in stored([only]) for n in walk(value, ast.Name)):
             return None
-        return only.value  # type: ignore[union-attr]
+        return value
 
     def _above(self, name: ast.Name) -> list[ast.stmt]:
         """The statements of the step that give the name a value before it is read; all where it is read further on."""
@@ -316,7 +337,7 @@ class Sums:
             return made
         ups = {name, *self.facts.scopes.ancestors(name)} if name in self.facts.scopes.parents else set()
         at = next((i for i, s in enumerate(self.body) if s in ups), None)
-        if at is None or self.body[at] in made:
+        if at is None or (self.body[at] in made and self.body[at] not in ifs_around(self.facts, name)):
             return []
         return [s for s in made if self.body.index(s) < at]
 

@@ -23,6 +23,9 @@ LOOPS = {
     "for epoch in range(2):\n    if flags.train:\n        train(epoch)\n    print(epoch)\n": (
         "train() is called within another statement of the epoch loop"
     ),
+    "for epoch in range(2):\n    for each in [train(epoch)]:\n        print(each)\n": (
+        "train() is called within another statement of the epoch loop"
+    ),
     "for s['n'] in range(2):\n    train(s['n'])\n": "counts in `s['n']`, which is no plain name",
     "from tqdm import trange\nfor epoch in trange(0, 4, 2):\n    train(epoch)\n": (
         "the epoch loop does not count up by one"

@@ -19,9 +19,12 @@ def as_given(facts: Facts, call: ast.Call) -> ast.expr | None:
         return None
     names = {_name(n.value) for n in walk_here(f) if isinstance(n, ast.Return)}
     name = names.pop() if len(names) == 1 else None
-    if name is None or not isinstance(f.body[-1], ast.Return) or _is_changed(f, name):
+    if name is None or not isinstance(f.body[-1], ast.Return):
         return None
-    return argument(call, f, name) if name in facts.scopes.by_node[f].params else None
+    params = facts.scopes.by_node[f].params
+    if name not in params:
+        name = _copied(f, name)
+    return argument(call, f, name) if name in params and name is not None and not _is_changed(f, name) else None
 
 
 def _name(value: ast.expr | None) -> str | None:
@@ -36,10 +39,19 @@ def _name(value: ast.expr | None) -> str | None:
     return value.id if isinstance(value, ast.Name) else None
 
 
-def _is_changed(f: ast.FunctionDef, name: str) -> bool:
-    """Whether the function gives the name another value, or changes in place what it holds."""
+def _copied(f: ast.FunctionDef, name: str) -> str | None:
+    """The t of `rt = t.clone()`, which a function that summed rt over processes gives back: nothing changes it now."""
+    made = [s for s in f.body if isinstance(s, ast.Assign) and len(s.targets) == 1]
+    made = [s for s in made if isinstance(s.targets[0], ast.Name) and s.targets[0].id == name]
+    return _name(made[0].value) if len(made) == 1 and not _is_changed(f, name, made[0].targets[0]) else None
+
+
+def _is_changed(f: ast.FunctionDef, name: str, but: ast.expr | None = None) -> bool:
+    """Whether the function gives the name another value than by `but`, or changes in place what it holds."""
     for n in walk(f):
-        if isinstance(n, ast.Name) and n.id == name and not isinstance(n.ctx, ast.Load):
+        if isinstance(n, ast.Name) and n.id == name and not isinstance(n.ctx, ast.Load) and n is not but:
+            return True
+        if isinstance(n, ast.Subscript) and not isinstance(n.ctx, ast.Load) and getattr(n.value, "id", "") == name:
             return True
         if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == name and n.attr[-1] == "_":
             return True

@@ -22,6 +22,20 @@ def checked(v):
         raise ValueError(v)
     return v
 
+def reduced(t):
+    rt = t.clone()
+    return rt
+
+def first_set(t):
+    rt = t.clone()
+    rt[...] = 1
+    return rt
+
+def in_place(t):
+    rt = t.clone()
+    rt.exp_()
+    return rt
+
 def halved(v):
     v = v / 2
     return v
@@ -44,6 +58,8 @@ def script(each: str) -> str:
         ("total += identity(loss.item())", "self.total += identity(loss.item()) * self.share"),
         ("total += identity(loss).item()", "self.total += identity(loss).item() * self.share"),
         ("total += as_number(loss)", "self.total += as_number(loss) * self.share"),
+        ("total += reduced(loss).item()", "self.total += reduced(loss).item() * self.share"),
+        ("print(reduced(loss.detach()).item())", "self.print(self.batch_mean(reduced(loss.detach()).item()))"),
         ("total += checked(loss.item())", "self.total += checked(loss.item()) * self.share"),
         ("print(identity(loss).item())", "self.print(self.batch_mean(identity(loss).item()))"),
         ("m.append(identity(loss.item()))", "self.m.append(self.batch_mean(identity(loss.item())))"),
@@ -61,6 +77,6 @@ def test_what_it_shows_of_a_share_is_told():
     assert any("shows what the process sees" in n.message for n in migrate_text(script(each)).attention)
 
 
-@pytest.mark.parametrize("each", ["total += halved(loss.item())", "total += worse(loss.item(), 1)"])
-def test_another_value_is_not(each):
-    assert [n for n in migrate_text(script(each)).attention if n.code == "PTM703"]
+@pytest.mark.parametrize("given", ["halved(loss.item())", "worse(loss.item(), 1)", "first_set(loss)", "in_place(loss)"])
+def test_another_value_is_not(given):
+    assert [n for n in migrate_text(script(f"total += {given}")).attention if n.code == "PTM703"]

@@ -7,6 +7,7 @@ from collections.abc import Container
 
 from ..facts.nodes import walk
 from ..facts.script import Facts
+from .nodes import pairs
 from .reads import stored
 
 
@@ -38,12 +39,8 @@ def value_for(s: ast.stmt, name: str) -> ast.expr | None:
     """What `l = loss.item()` gives, or `l, n = loss.item(), len(x)`; None where another statement gives it."""
     if not isinstance(s, ast.Assign) or len(s.targets) > 1:
         return None
-    target, value = s.targets[0], s.value
-    pairs = [(target, value)]
-    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
-        pairs = list(zip(target.elts, value.elts, strict=True))
-    given = [v for t, v in pairs if isinstance(t, ast.Name) and t.id == name]
-    starred = any(isinstance(e, ast.Starred) for pair in pairs for e in pair)
+    given = [v for t, v in pairs(s) if isinstance(t, ast.Name) and t.id == name]
+    starred = any(isinstance(e, ast.Starred) for pair in pairs(s) for e in pair)
     return given[-1] if given and not starred else None
 
 

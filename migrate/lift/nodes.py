@@ -121,3 +121,11 @@ def _locals(f: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> set[str]:
         elif isinstance(n, (ast.Global, ast.Nonlocal)):
             outer.update(n.names)
     return bound - outer
+
+
+def pairs(s: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:
+    """The targets of a statement with one target, or one tuple of them, and what each is given."""
+    target, value = s.targets[0], s.value
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        return list(zip(target.elts, value.elts, strict=True))
+    return [(target, value)]

@@ -20,11 +20,11 @@ from ...facts.runtime_names import imported_as
 from ...facts.script import Facts
 from ...facts.spelled import spelled
 from ..loaders import BATCHES, is_progress
-from ..nodes import is_call_of
+from ..nodes import is_call_of, pairs
 from .edits import Edits
 from .free import free_at
 from .loops import nearest_loop
-from .places import Place, Places, first_of, pairs
+from .places import Place, Places, first_of
 
 # what is cut by a size of such a name are samples, where nothing else says so
 OF_BATCHES = re.compile(r"batch|(?:\b|_)(?:bs|bsz|mb)(?:\b|_)", re.IGNORECASE)

@@ -10,6 +10,7 @@ from typing import cast
 from ...facts.nodes import walk
 from ...facts.script import Facts
 from ..loaders import values_of
+from ..nodes import pairs
 from ..reads import stored
 from ..splice import Splice
 
@@ -174,14 +175,6 @@ class Places:
                     return False
                 child = up
         return True
-
-
-def pairs(s: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:
-    """The targets of a statement with one target, or one tuple of them, and what each is given."""
-    target, value = s.targets[0], s.value
-    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
-        return list(zip(target.elts, value.elts, strict=True))
-    return [(target, value)]
 
 
 def first_of(part: ast.Subscript) -> ast.expr:

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 
 import pytest
 from click.testing import CliRunner
@@ -135,7 +136,13 @@ def test_a_proof_that_is_stopped_leaves_no_process(folder, sent, code):
     text = "import os, time\nopen('started', 'w').write(str(os.getpid()))\ntime.sleep(60)\n"
     (folder / "long.py").write_text(text + SCRIPT)
     command_line = [sys.executable, "-m", "ptmigrate.migrate.cli", "--verify", "long.py"]
-    process = subprocess.Popen(command_line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command_line,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=partial(signal.signal, sent, signal.SIG_DFL),  # a shell's background job ignores Ctrl-C
+    )
     while not (folder / "started").exists() or not (folder / "started").read_text():
         assert process.poll() is None
         time.sleep(0.05)

@@ -33,7 +33,20 @@ def names_no_device(facts: Facts) -> bool:
     """Whether the text says nothing of devices, or its code names the CPU alone: it runs there on any machine."""
     if facts.others and any(True for _ in reads_of_types(facts)):
         return False
-    return not _speaks(facts.text.text) or _names_host_alone(facts) or _keeps_order_alone(facts)
+    return (
+        not (_speaks(facts.text.text) and _speaks_in_code(facts))
+        or _names_host_alone(facts)
+        or _keeps_order_alone(facts)
+    )
+
+
+def _speaks_in_code(facts: Facts) -> bool:
+    """Whether more than comments and docstrings say it."""
+    if any(a == "to" or _speaks(a) for a in facts.attributes) or _names_it_otherwise(facts):
+        return True
+    named = [*(n.id for n in facts.walk(ast.Name)), *(k.arg or "" for k in facts.walk(ast.keyword))]
+    named += [f.name for f in facts.walk(ast.FunctionDef)] + [c.name for c in facts.walk(ast.ClassDef)]
+    return any(map(_speaks, [*named, *(n.module or "" for n in facts.walk(ast.ImportFrom))]))
 
 
 def _names_host_alone(facts: Facts) -> bool:

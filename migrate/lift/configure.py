@@ -288,7 +288,8 @@ def _devices(facts: Facts, recipe: Recipe, binder: Binder, variables: Variables,
 
 def _moved_tensors(facts: Facts, recipe: Recipe, binder: Binder, variables: Variables, c: Configured) -> None:
     """`noise = torch.randn(64, 8).cuda()` that only lifted code reads: it moves with the Module."""
-    moved = moved_tensors(facts, recipe, binder, set(variables.constructor) - c.handled)
+    learned = facts.tensors.learned  # a buffer is no leaf that gradients reach: these keep their moves
+    moved = moved_tensors(facts, recipe, binder, set(variables.constructor) - c.handled - learned)
     c.tensors |= moved.tensors
     c.placed |= moved.others
     c.unmoved, c.idle = moved.calls, moved.dropped

@@ -15,7 +15,7 @@ from ..facts.nodes import walk
 from ..facts.scopes import Scope
 from ..facts.script import Facts
 from ..facts.tensor_methods import root
-from .chunks import Chunk, given_arguments
+from .chunks import Chunk
 from .filled import filled_in_loops
 from .loaders import is_loader
 from .modes import after_the_loop
@@ -23,6 +23,7 @@ from .networks import made_network
 from .nodes import local_function, names_below, names_of
 from .own_device import STEPS, OwnDevice
 from .own_makers import given_to_model, makes_tensors
+from .worked_with import worked_with_below, worked_with_by_callers, worked_with_by_owners
 
 if TYPE_CHECKING:
     from .rewriting import Rewriter
@@ -56,6 +57,7 @@ def needs_cpu(r: Rewriter) -> tuple[ast.expr, str] | None:
     attributes = {v.name for v in r.variables.attributes if not v.owner}
     networks = {n for n in attributes if any(made_network(facts, n, home) is not None for home in homes)}
     below = worked_with_below(facts, [*_between_epochs(r), *after_the_loop(facts, recipe)], networks)
+    below = below or worked_with_by_callers(facts, recipe, networks) or worked_with_by_owners(facts, recipe, attributes)
     return None if below is None else (below, "what the model gets there")
 
 
@@ -163,34 +165,3 @@ def _read_with_batches(facts: Facts, chunks: list[Chunk]) -> Iterator[str]:
             yield from sorted(
                 names_below(facts, f) - {*facts.scopes.by_node[f].params, *facts.scopes.by_node[f].stores}
             )
-
-
-def worked_with_below(facts: Facts, statements: Iterable[ast.stmt], networks: Set[str]) -> ast.Call | None:
-    """The first call of a network below the loop, or in a function that is called there, outside of loops over data."""
-    for s in statements:
-        for n in walk(s, ast.Call):
-            if not isinstance(n.func, ast.Name):
-                continue
-            if n.func.id in networks and (n.args or n.keywords) and not _in_a_loop(facts, n):
-                return n
-            f = local_function(facts, n.func)
-            for call in _called_with(facts, n, f, networks) if f is not None else ():
-                return call
-    return None
-
-
-def _called_with(facts: Facts, call: ast.Call, f: ast.FunctionDef, networks: Set[str]) -> Iterator[ast.Call]:
-    """The calls of networks in a function, which it is given or reads, outside of loops over data."""
-    given = {name for name, v in given_arguments(f, call).items() if isinstance(v, ast.Name) and v.id in networks}
-    own = {*facts.scopes.by_node[f].params, *facts.scopes.by_node[f].stores}
-    for n in walk(f):
-        if not (isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and (n.args or n.keywords)):
-            continue
-        if n.func.id in given | (networks - own) and not _in_a_loop(facts, n):
-            yield n
-
-
-def _in_a_loop(facts: Facts, call: ast.Call) -> bool:
-    """Whether a call stands in a loop over a loader: its batches go where the model is."""
-    loops = (up for up in facts.scopes.ancestors(call) if isinstance(up, ast.For))
-    return any(facts.loops.is_loader(loop.iter) for loop in loops)

@@ -66,12 +66,13 @@ def place_batches(facts: Facts, edits: Edits, moving: Moving, line: Callable[[in
             continue
         network = network_on_cpu(facts, around) or network_of(facts, around)
         said.append(_placed(facts, edits, source, around, line, network))
-    for call in facts.walk(ast.Call) if moving.drawn else ():
-        if gives_batches(facts, call):
-            name = _last_name(call.args[0])
-            if {(line(call.lineno), name), (_kept(facts, call), name)} & moving.drawn:
-                said.append(_placed(facts, edits, call.args[0], call, line))
-    return said
+    kept, made = {at for at, _ in moving.drawn}, dict[object, Edit]()
+    for call in (c for c in facts.walk(ast.Call) if moving.drawn and gives_batches(facts, c)):
+        name = _last_name(call.args[0])
+        if {(line(call.lineno), name), (_kept(facts, call), name)} & moving.drawn or name in kept:
+            key = name if name in kept else call  # a step that makes it anew stands above what the script wrote
+            made[key] = _placed(facts, edits, call.args[0], call, line)
+    return [*said, *made.values()]
 
 
 def evaluations(facts: Facts) -> list[ast.For]:

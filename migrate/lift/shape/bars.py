@@ -10,7 +10,7 @@ import ast
 
 from ...facts.nodes import walk
 from ...facts.script import Facts
-from ..loaders import counts_with_bar, is_progress, values_of
+from ..loaders import counts_with_bar, is_loader, is_progress, values_of
 from ..nodes import walk_here
 from ..splice import indent
 from .edits import Edits, block_lines
@@ -75,12 +75,23 @@ def _under(facts: Facts, made: ast.Call) -> str | None:
 
 
 def is_steady(facts: Facts, counts: list[ast.expr]) -> bool:
-    """Numbers and names that are given one value: they count the same where the bar is made and where the loop is."""
-    for n in (n for count in counts for n in walk(count)):
-        if isinstance(n, ast.Name):
-            scope = facts.scopes.scope_of(n).lookup(n.id)
-            if scope is not None and len(scope.stores.get(n.id, ())) + (n.id in scope.params) > 1:
-                return False
-        elif not isinstance(n, (ast.Attribute, ast.Constant, ast.BinOp, ast.operator, ast.expr_context)):
-            return False
-    return True
+    """Numbers, names that are given one value, settings of a dictionary and a loader's length: they count the same
+    where the bar is made and where the loop is.
+    """
+    return all(_counts_the_same(facts, n) for count in counts for n in walk(count))
+
+
+def _counts_the_same(facts: Facts, n: ast.AST) -> bool:
+    if isinstance(n, ast.Name):
+        scope = facts.scopes.scope_of(n).lookup(n.id)
+        return scope is None or len(scope.stores.get(n.id, ())) + (n.id in scope.params) <= 1
+    if isinstance(n, ast.Subscript):  # `cfg["train"]["steps"]`, which nothing sets anew
+        key = n.slice.value if isinstance(n.slice, ast.Constant) else None
+        return isinstance(key, str) and not any(
+            isinstance(s.slice, ast.Constant) and s.slice.value == key and not isinstance(s.ctx, ast.Load)
+            for s in facts.walk(ast.Subscript)
+        )
+    if isinstance(n, ast.Call):
+        length = isinstance(n.func, ast.Name) and n.func.id == "len" and len(n.args) == 1
+        return length and is_loader(facts, n.args[0])
+    return isinstance(n, (ast.Attribute, ast.Constant, ast.BinOp, ast.operator, ast.expr_context))

@@ -42,7 +42,9 @@ def _range_of(facts: Facts, name: ast.Name) -> str | None:
     made = values[0] if len(values) == 1 else None
     if not isinstance(made, ast.Call) or not is_builtin(facts, made, "range") or len(made.args) not in (1, 2):
         return None
-    if is_steady(facts, made.args) and not any(walk(a, ast.Attribute) for a in made.args):
+    if is_steady(facts, made.args) and not any(
+        walk(a, ast.Attribute) or walk(a, ast.Subscript) or walk(a, ast.Call) for a in made.args
+    ):
         return facts.text.get(made)
     return f"range({f'{name.id}.start, ' if len(made.args) == 2 else ''}{name.id}.stop)"
 

@@ -6,7 +6,7 @@ import pytest
 from ptmigrate.migrate.migrate import Options, migrate_text
 
 from tests import forked
-from tests.migrate.running import check_same
+from tests.migrate.running import check_on_card, check_same
 
 TEXT = """
 import torch
@@ -299,3 +299,37 @@ def test_what_a_function_that_is_not_known_gives_is_none():
     text = UNPACKED.replace("x = x.to(device)", "x = (x - shift).to(device)")
     text = text.replace("torch.randn(3, 4), torch.zeros(4)", "sorted([torch.randn(3, 4), 0.0], key=lambda v: v is 0.0)")
     assert "register_buffer" not in migrate_text(text).text
+
+
+BY_HAND = """\
+import torch
+
+torch.manual_seed(0)
+use_gpu = torch.cuda.is_available()
+w, b = torch.randn(4, 1), torch.zeros(1)
+if use_gpu:
+    w, b = w.cuda(), b.cuda()
+ASKED
+loader = torch.utils.data.DataLoader(torch.randn(16, 4), batch_size=4)
+for epoch in range(2):
+    for x in loader:
+        if use_gpu:
+            x = x.cuda()
+        loss = (x @ w + b - 1).pow(2).mean()
+        loss.backward()
+        with torch.no_grad():
+            for p in (w, b):
+                p -= 0.1 * p.grad
+                p.grad.zero_()
+    print(epoch, loss.item())
+"""
+
+
+@pytest.mark.parametrize(
+    "asked", ["w.requires_grad_(); b.requires_grad_()", "w.requires_grad = b.requires_grad = True"]
+)
+def test_what_is_trained_by_hand_keeps_its_moves(tmp_path, asked):
+    """A buffer that the Module moves is another tensor than the one that has the gradients."""
+    text = BY_HAND.replace("ASKED", asked)
+    assert "w, b = w.cuda(), b.cuda()" in check_on_card(tmp_path, text)
+    assert any("`w.cuda()` names a device" in e.message for e in migrate_text(text).attention)

@@ -86,6 +86,51 @@ def test_by_a_method(tmp_path):
     assert "self.forever(on_device(" in check_on_card(tmp_path, text)
 
 
+LEARNER = """\
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def forever(loader):
+    while True:
+        for b in loader:
+            yield b
+
+
+class Learner:
+    def __init__(self):
+        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        data = TensorDataset(torch.randn(16, 4), torch.randint(0, 3, (16,)))
+        self.loader = DataLoader(data, batch_size=4)
+        self.net = nn.Linear(4, 3).to(self.device)
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+
+    def train(self, steps):
+        it = forever(self.loader)
+        for step in range(int(steps)):
+            x, y = next(it)
+            x, y = x.to(self.device), y.to(self.device)
+            loss = nn.functional.cross_entropy(self.net(x), y)
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+            print(step, loss.item())
+
+
+torch.manual_seed(0)
+Learner().train(6)
+"""
+
+
+def test_that_are_moved_where_they_are_drawn(tmp_path):
+    """The generator becomes an iterator, which the step makes anew: each of the two is placed, told once."""
+    text = check_on_card(tmp_path, LEARNER)
+    assert text.count("iter(on_device(") == 2
+    said = [e.message for e in migrate_text(LEARNER).edits if "its batches go where" in e.message]
+    assert said == ["`it`: its batches go where the Trainer placed the model"]
+
+
 def test_what_no_network_gets_is_drawn_as_it_was():
     text = DATA + script(after="").replace("net(x), y)", "net(X), Y)")
     assert "on_device" not in migrate_text(text).text

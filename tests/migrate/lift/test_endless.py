@@ -5,6 +5,7 @@ from textwrap import indent
 import pytest
 from ptmigrate.migrate.facts.script import Facts
 from ptmigrate.migrate.lift.shape.endless import draw_from_an_iterator
+from ptmigrate.migrate.migrate import migrate_text
 
 from tests.migrate.lift.test_same_run import HEAD
 from tests.migrate.running import check_same
@@ -39,9 +40,14 @@ WHILE = PLAIN.replace("for step in range(11):", "step = 0\nwhile step < 11:") + 
 INSIDE = PLAIN.replace("data = cycle", "def main():\n    data = cycle").replace(
     PLAIN[PLAIN.index("for step") :], indent(PLAIN[PLAIN.index("for step") :], "    ") + "\nmain()\n"
 )
+SETTING = PLAIN.replace("range(11)", "range(1, cfg['train']['n'] + 1)").replace(
+    "data = ", "cfg = {'train': {'n': 11}}\ndata = "
+)
+LENGTH = PLAIN.replace("range(11)", "range(2 * len(train_loader))")
 SAME = {
     "a loop": PLAIN, "a loader made there": MADE, "yield from": FROM, "pairs": PAIRS, "after what draws nothing": LATER,
-    "a part of the batch": PART, "while": WHILE, "in a function": INSIDE,
+    "a part of the batch": PART, "while": WHILE, "in a function": INSIDE, "as a setting tells": SETTING,
+    "as many as a loader's batches": LENGTH,
 }  # fmt: skip
 
 
@@ -73,3 +79,14 @@ UNCHANGED = {
 @pytest.mark.parametrize("text", UNCHANGED.values(), ids=UNCHANGED)
 def test_others_stay(text):
     assert draw_from_an_iterator(Facts(text)) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        SETTING.replace("    x, y = next", "    cfg['train']['n'] = 9\n    x, y = next"),
+        LENGTH.replace("len(train_loader)", "len(input())").replace("data = ", "input = str\ndata = "),
+    ],
+)
+def test_a_number_that_may_change_is_counted_as_it_was(text):
+    assert "divide_batches = False" in migrate_text(text).text

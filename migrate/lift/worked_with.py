@@ -1,0 +1,127 @@
+"""Where a network of the loop is called elsewhere: below the loop, by who calls its function, or by way of its object.
+
+train(model, loader)                learner = Learner(net, loader)
+print(model(x))                     learner.fit(3)
+                                    print(learner.predict(x), net(x))
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Set
+
+from ..facts.asked import asks
+from ..facts.in_course import callers_of, function_around
+from ..facts.nodes import walk
+from ..facts.scopes import Scope
+from ..facts.script import Facts
+from .chunks import given_arguments
+from .loaders import is_loader, looped_over
+from .networks import OF_NETWORKS
+from .nodes import local_function
+from .recipe import Recipe
+
+DEPTH = 4  # of methods that call methods
+
+
+def worked_with_below(
+    facts: Facts, statements: Iterable[ast.stmt], networks: Set[str], own: ast.AST | None = None
+) -> ast.Call | None:
+    """The first call of a network below the loop, or in a function that is called there, outside of loops over data.
+
+    `own`: the function that the loop stands in.
+    """
+    for s in statements:
+        for n in walk(s, ast.Call):
+            if not isinstance(n.func, ast.Name):
+                continue
+            if n.func.id in networks and (n.args or n.keywords) and not _in_a_loop(facts, n):
+                return n
+            f = local_function(facts, n.func)
+            for call in _called_with(facts, n, f, networks) if f is not None and f is not own else ():
+                return call
+    return None
+
+
+def worked_with_by_callers(facts: Facts, recipe: Recipe, networks: Set[str]) -> ast.Call | None:
+    """The first call of a network by who calls the loop's function: `train(model, loader)`, `print(model(x))`."""
+    f = function_around(facts, recipe.epoch_loop)
+    if not isinstance(f, ast.FunctionDef):
+        return None
+    scope = facts.scopes.by_node[f]
+    own = {name for name in scope.params if name in networks or _is_network(facts, name, scope)}
+    gives_one = any(isinstance(r.value, ast.Name) and r.value.id in own for r in walk(f, ast.Return))
+    for call in callers_of(facts, f):
+        named = {v.id for name, v in given_arguments(f, call).items() if isinstance(v, ast.Name) and name in own}
+        s = facts.scopes.statement_of(call)
+        returned = [n for t in s.targets for n in walk(t, ast.Name)] if isinstance(s, ast.Assign) else []
+        named |= {n.id for n in returned if gives_one or _is_network(facts, n.id, facts.scopes.scope_of(n))}
+        found = worked_with_below(facts, _beside(facts, call), named, f)
+        if found is not None:
+            return found
+    return None
+
+
+def worked_with_by_owners(facts: Facts, recipe: Recipe, names: Set[str]) -> ast.Call | None:
+    """The first call of a network that the loop's object holds, or was given: `self.net(x)`, `learner.net(x)`.
+
+    `names`: of the loop. A method that calls one is asked for outside of loops over data, too, to count.
+    """
+    f = function_around(facts, recipe.epoch_loop)
+    c = facts.classes.holder(f) if f is not None else None
+    if c is None or c in facts.classes.modules:
+        return None
+    held = {n for n in names if facts.loops.is_model_name(n)}
+    inside = {*walk(recipe.epoch_loop)}
+    for call in facts.walk(ast.Call):
+        of_it = isinstance(call.func, ast.Attribute) and call.func.attr in held and (call.args or call.keywords)
+        if of_it and call not in inside and _runs_outside_loops(facts, call, c, inside):
+            return call
+    for made in facts.alone.calls_of(c.name):
+        given = {a.id for a in made.args if isinstance(a, ast.Name)}
+        named = {n for n in given if _is_network(facts, n, facts.scopes.scope_of(made))}
+        found = worked_with_below(facts, _beside(facts, made), named)
+        if found is not None:
+            return found
+    return None
+
+
+def _runs_outside_loops(facts: Facts, call: ast.Call, c: ast.ClassDef, loop: Set[ast.AST], depth: int = 0) -> bool:
+    """Whether a call stands in no loop over data, and where it is in a method of the class, a call of that does not."""
+    if _in_a_loop(facts, call) or call in loop or depth > DEPTH:
+        return False
+    f = function_around(facts, call)
+    if f is None or facts.classes.holder(f) is not c:
+        return not any(m in facts.classes.modules for m in facts.scopes.ancestors(call))
+    return any(_runs_outside_loops(facts, again, c, loop, depth + 1) for again in callers_of(facts, f))
+
+
+def _beside(facts: Facts, call: ast.Call) -> Iterator[ast.stmt]:
+    """What runs where a call stands: the statements of its function, or of the file, but for definitions."""
+    around = function_around(facts, call)
+    for s in around.body if around is not None else facts.tree.body:
+        if not isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            yield s
+
+
+def _is_network(facts: Facts, name: str, scope: Scope) -> bool:
+    """Whether a name that gets its value elsewhere is a network's, by its name or by what it is asked for."""
+    asked = any(asks(facts, read, OF_NETWORKS) for read in facts.scopes.reads(name, scope))
+    return asked or facts.loops.is_model_name(name)
+
+
+def _called_with(facts: Facts, call: ast.Call, f: ast.FunctionDef, networks: Set[str]) -> Iterator[ast.Call]:
+    """The calls of networks in a function, which it is given or reads, outside of loops over data."""
+    given = {name for name, v in given_arguments(f, call).items() if isinstance(v, ast.Name) and v.id in networks}
+    own = {*facts.scopes.by_node[f].params, *facts.scopes.by_node[f].stores}
+    for n in walk(f):
+        if not (isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and (n.args or n.keywords)):
+            continue
+        if n.func.id in given | (networks - own) and not _in_a_loop(facts, n):
+            yield n
+
+
+def _in_a_loop(facts: Facts, call: ast.Call) -> bool:
+    """Whether a call stands in a loop over a loader: its batches go where the model is."""
+    loops = (up for up in facts.scopes.ancestors(call) if isinstance(up, ast.For))
+    return any(facts.loops.is_loader(loop.iter) or is_loader(facts, looped_over(facts, loop)) for loop in loops)

@@ -1,0 +1,124 @@
+"""A network that a script without devices works with elsewhere: by who calls the loop's function, or its object."""
+
+import pytest
+from ptmigrate.migrate.migrate import migrate_text
+
+from tests.migrate.running import check_on_card
+
+FUNCTION = """\
+import torch
+from torch import nn
+
+
+def train(model, data):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        for x, y in data:
+            optimizer.zero_grad()
+            loss = nn.functional.cross_entropy(model(x), y)
+            loss.backward()
+            optimizer.step()
+        print(epoch, loss.item())
+    return model
+
+
+def show(m):
+    print(m(torch.ones(2, 4)).tolist())
+
+
+def evaluate(m, data):
+    m.eval()
+    for x, y in data:
+        print(m(x).argmax(1).tolist())
+
+
+torch.manual_seed(0)
+net = nn.Linear(4, 3)
+samples = torch.utils.data.TensorDataset(torch.randn(16, 4), torch.randint(0, 3, (16,)))
+loader = torch.utils.data.DataLoader(samples, 4)
+"""
+OBJECT = """\
+import torch
+from torch import nn
+
+
+class Learner:
+    def __init__(self, net, data):
+        self.net, self.data = net, data
+        self.optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+    def fit(self, n):
+        for epoch in range(n):
+            for x, y in self.data:
+                self.optimizer.zero_grad()
+                loss = nn.functional.cross_entropy(self.net(x), y)
+                loss.backward()
+                self.optimizer.step()
+            print(epoch, loss.item())
+
+    def predict(self, x):
+        return self.net(x).argmax(1)
+
+    def score(self, x):
+        return self.predict(x).sum().item()
+
+
+torch.manual_seed(0)
+net = nn.Linear(4, 3)
+samples = torch.utils.data.TensorDataset(torch.randn(16, 4), torch.randint(0, 3, (16,)))
+loader = torch.utils.data.DataLoader(samples, 4)
+learner = Learner(net, loader)
+learner.fit(2)
+"""
+STAYS = 'accelerator="cpu"'
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        "train(net, loader)\nprint(net(torch.ones(2, 4)).tolist())",
+        "trained = train(net, loader)\nprint(trained(torch.ones(2, 4)).tolist())",
+        "train(net, loader)\nshow(net)",
+        "def main():\n    train(net, loader)\n    print(net(torch.ones(2, 4)).tolist())\n\n\nmain()",
+        "for again in range(2):\n    train(net, loader)\n    print(net(torch.ones(2, 4)).tolist())  # no cuda",
+    ],
+)
+def test_by_who_calls_the_loops_function(tmp_path, calls):
+    text = f"{FUNCTION}{calls}\n"
+    assert STAYS in check_on_card(tmp_path, text)
+    assert "the script names no device" in migrate_text(text).attention[0].message
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        "train(net, loader)",
+        "train(net, loader)\nprint(sum(p.numel() for p in net.parameters()))",
+        "train(net, loader)\nevaluate(net, loader)",
+        "train(net, loader)\nnet.eval()\nfor x, y in loader:\n    print(net(x).argmax(1).tolist())",
+        "net = train(net, loader)\nother = nn.Linear(4, 3)\nprint(other(torch.ones(2, 4)).shape)",
+    ],
+)
+def test_what_gets_the_batches_of_a_loader_is_placed(tmp_path, calls):
+    assert STAYS not in check_on_card(tmp_path, f"{FUNCTION}{calls}\n")
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        "print(learner.predict(torch.ones(2, 4)).tolist())",
+        "print(learner.score(torch.ones(2, 4)))",
+        "print(net(torch.ones(2, 4)).tolist())",
+        "print(learner.net(torch.ones(2, 4)).tolist())",
+    ],
+)
+def test_by_way_of_its_object(tmp_path, calls):
+    assert STAYS in check_on_card(tmp_path, f"{OBJECT}{calls}\n")
+
+
+@pytest.mark.parametrize(
+    "calls",
+    ["", "for x, y in loader:\n    print(learner.predict(x).tolist())", "print(learner.net.weight.shape)"],
+)
+def test_what_its_object_does_with_batches(tmp_path, calls):
+    assert STAYS not in check_on_card(tmp_path, f"{OBJECT}{calls}\n")

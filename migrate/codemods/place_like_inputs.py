@@ -20,7 +20,7 @@ from ..facts.given_to_training import gets_unplaced
 from ..facts.nodes import walk
 from ..facts.placed import LIKE, MAKES_TENSORS
 from ..facts.plain import VARIABLE
-from ..facts.plain_lists import in_plain_list
+from ..facts.plain_lists import given_to_plain_list, in_plain_list
 from ..facts.script import Facts
 from ..facts.tensor_makers import FLOATS, OF_THE_CPU, is_open
 from ..facts.unplaced import made_in_training, meets_unplaced
@@ -384,8 +384,13 @@ def _spreads_device(facts: Facts, call: ast.Call) -> bool:
 
 
 def _is_listed(facts: Facts, call: ast.Call, receiver: ast.expr | None) -> bool:
-    """`self.layers = [nn.Linear(2, 2).cuda()]`, or with `device=`: the module that has the list leaves it behind."""
+    """`self.layers = [nn.Linear(2, 2).cuda()]`, or with `device=`: the module that has the list leaves it behind.
+
+    So it does with what it is given: `self.__dict__["teacher"] = teacher.cuda()`.
+    """
     made = call if receiver is None else receiver
+    if isinstance(made, ast.Name):
+        return given_to_plain_list(facts, made)
     if not isinstance(made, ast.Call):
         return False
     given = next((k.value for k in call.keywords if k.arg == "device"), None)

@@ -15,6 +15,7 @@ from ..facts.arguments import argument_at
 from ..facts.effects import only_asks
 from ..facts.nodes import walk
 from ..facts.plain import is_bare_variable
+from ..facts.plain_lists import given_to_plain_list
 from ..facts.script import Facts
 from ..report import Note
 from ._asked_cpu import asked_for_cpu
@@ -163,6 +164,7 @@ class RemoveDeviceCalls(Codemod):
             yield from self._made_there(facts, call)
             return
         placed = facts.placed.by_runtime(receiver) or facts.placed.becomes_module(call)
+        placed = placed and not given_to_plain_list(facts, receiver)
         if not placed and not _kept_by_loss(facts, call):
             return
         kept = what_stays(facts, call)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from .arguments import entry
 from .nodes import walk
 from .options import Option, options
 from .other_files import found_there
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 PARTS = ("dp", "ddp2")
 PARTING = ("DataParallelStrategy", "DataParallelPlugin", "DDP2Strategy", "DDP2Plugin")
 NAMED = ("strategy", "accelerator", "distributed_backend")
+KEYWORDS = (*NAMED, "plugins")
 NOT_A_MODE = ("gpu", "cpu", "tpu", "mps", "cuda", "auto", "hpu", "ipu")
 SAID = re.compile(r"\b(dp|ddp2)\b")
 DEEP = 5  # bases of bases
@@ -75,10 +77,23 @@ def _trainers(facts: Facts) -> Iterator[ast.Call]:
 def _asks(facts: Facts, call: ast.Call) -> bool | None:
     """Whether a Trainer is asked for dp or ddp2; None where its arguments do not show it."""
     spread = any(k.arg is None for k in call.keywords) or ast.unparse(call.func).endswith(".from_argparse_args")
-    said = [_names_parts(facts, k.value) for k in call.keywords if k.arg in (*NAMED, "plugins")]
+    said = [_names_parts(facts, v) for v in _given_as(facts, call)]
     if True in said:
         return True
     return None if None in said or (spread and not said) else False
+
+
+def _given_as(facts: Facts, call: ast.Call) -> Iterator[ast.expr]:
+    """What a Trainer is given as its strategy, by keyword or in a dictionary that is written down: `**options`."""
+    for k in call.keywords:
+        if k.arg in KEYWORDS:
+            yield k.value
+        if k.arg is not None:
+            continue
+        home = facts.scopes.scope_of(k.value).lookup(k.value.id) if isinstance(k.value, ast.Name) else None
+        written = facts.devices.assigned(k.value.id, home) if home is not None else [k.value]  # type: ignore[attr-defined]
+        for w in written or ():
+            yield from (v for name in KEYWORDS if (v := entry(w, name)) is not None)
 
 
 def _names_parts(facts: Facts, value: ast.expr) -> bool | None:

@@ -1,4 +1,4 @@
-"""Modules that a module keeps in a plain list or dictionary: where it goes they do not, whoever places it.
+"""Modules that a module keeps in a plain list or dictionary, or in `__dict__`: where it goes they do not.
 
 `self.layers = [nn.Linear(2, 2).cuda() for _ in range(3)]`; an `nn.ModuleList` of the same takes them along.
 """
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 HOLDS = ast.List | ast.Tuple | ast.Set | ast.Dict | ast.ListComp | ast.SetComp | ast.DictComp | ast.IfExp
 ADDS = ("append", "insert", "setdefault")
 LOOKS = ("len", "zip", "enumerate", "range", "reversed", "print")
+HIDDEN = "self.__dict__"
 REGISTERS = {"add_module", "register_module", "setattr"}
 
 
@@ -43,6 +44,15 @@ def in_plain_list(facts: Facts, node: ast.expr) -> bool:
     return any(name.startswith("self.") for name in names)
 
 
+def given_to_plain_list(facts: Facts, node: ast.expr) -> bool:
+    """The teacher of `self.__dict__["teacher"] = teacher.cuda()`, which the module is given where it is made."""
+    f = facts.scopes.scope_of(node).node
+    if not isinstance(node, ast.Name) or not isinstance(f, ast.FunctionDef):
+        return False
+    made = f.name == "__init__" or _list_of(facts, node) == HIDDEN
+    return made and node.id in facts.scopes.by_node[f].params and in_plain_list(facts, node)
+
+
 def _list_of(facts: Facts, node: ast.expr) -> str | None:
     """The name or attribute of the list that what a node makes, moved or not, is put into."""
     child: ast.AST = node
@@ -59,6 +69,8 @@ def _list_of(facts: Facts, node: ast.expr) -> str | None:
             return ast.unparse(target.value)
         return ast.unparse(target) if inside and isinstance(target, (ast.Name, ast.Attribute)) else None
     added = isinstance(up, ast.Call) and isinstance(up.func, ast.Attribute) and up.func.attr in ADDS
+    if isinstance(up, ast.Call) and ast.unparse(up.func) == "object.__setattr__" and ast.unparse(up.args[0]) == "self":
+        return HIDDEN
     return ast.unparse(up.func.value) if added else None  # type: ignore[union-attr]
 
 

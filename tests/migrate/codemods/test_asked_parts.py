@@ -34,6 +34,8 @@ def test_a_trainer_that_names_dp_is_heard(package, given):
         "mode = 'dp'\npl.Trainer(strategy=mode)",
         "pl.Trainer(strategy=pl.strategies.DataParallelStrategy())",
         "pl.Trainer(devices=1)\npl.Trainer(strategy='dp')",
+        "kw = {'accelerator': 'dp', 'gpus': 2}\npl.Trainer(**kw)",
+        "pl.Trainer(**dict(devices=2, strategy='dp'))",
     ],
 )
 def test_dp_by_another_name(trainer):
@@ -51,6 +53,7 @@ def test_dp_by_another_name(trainer):
         "pl.Trainer(strategy=args.strategy)",
         "mode = 'ddp' if args.two else 'auto'\npl.Trainer(strategy='ddp' if args.two else 'auto')",
         "pl.Trainer(strategy='ddp', **vars(args))",
+        "kw = dict(accelerator='ddp', gpus=2)\npl.Trainer(**kw)",
     ],
 )
 def test_a_trainer_that_asks_for_no_parts_has_the_step_as_it_was(package, trainer):

@@ -24,6 +24,40 @@ def test_modules_in_plain_lists_do_not_move_with_the_one_that_has_them(kept):
     assert [n.code for n in result.attention] == ["PTM104"] and "nn.ModuleList" in result.attention[0].message
 
 
+GIVEN = [
+    'self.__dict__["teacher"] = teacher.cuda()',
+    'object.__setattr__(self, "teacher", teacher.cuda())',
+    "self.teachers = [teacher.cuda()]",
+    'self.all = {"teacher": teacher.cuda()}',
+]
+
+
+@pytest.mark.parametrize("kept", GIVEN)
+def test_nor_does_what_a_module_is_given_and_hides(kept):
+    source = (
+        f"import torch\nfrom torch import nn\nclass A(nn.Module):\n    def __init__(self, teacher):\n        {kept}\n"
+    )
+    result = check_unchanged(source)
+    assert [n.code for n in result.attention] == ["PTM104"] and "nn.ModuleList" in result.attention[0].message
+
+
+@pytest.mark.parametrize(
+    "kept", ["self.teacher = teacher{}", "self.all = nn.ModuleList([teacher{}])", "self.a, self.b = teacher{}, 1"]
+)
+def test_what_it_is_given_and_registers_does(kept):
+    source = (
+        "import torch\nfrom torch import nn\nclass A(nn.Module):\n    def __init__(self, teacher: nn.Module):\n        "
+        + kept
+        + "\n"
+    )
+    check(source.format(".cuda()"), source.format(""), attention=[])
+
+
+def test_a_batch_that_a_method_keeps_in_a_list_is_placed():
+    source = "import torch\nfrom torch import nn\nclass A(nn.Module):\n    def forward(self, x):\n        self.seen.append(x{})\n        return x\n"
+    check(source.format(".cuda()"), source.format(""), attention=[])
+
+
 REGISTERED = [
     "self.layers = nn.ModuleList([nn.Linear(2, 2){}])",
     'self.heads = nn.ModuleDict({{"a": nn.Linear(2, 2){}}})',

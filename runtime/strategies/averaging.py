@@ -34,7 +34,7 @@ class GradientAverager:
         self._handles: list = []
         self._paused = 0
         self.expects = True  # may gradients come just now?
-        self._unasked = False  # some came when they might not
+        self._unasked: set[int] = set()  # the parameters to which some came when they might not
         self.batch = 0  # the number of the training batch that is worked on, where somebody counts
 
     def follow(self, module: torch.nn.Module) -> None:
@@ -66,7 +66,17 @@ class GradientAverager:
             return
         self._touched.add(position)
         if not self.expects and not self._paused:
-            self._unasked = True
+            self._unasked.add(position)
+
+    def expect(self) -> None:
+        """A backward begins whose gradients are averaged. Ones that came unasked for and were cleared since, as those
+        of a search for a perturbation are, are of no step.
+        """
+        if self._unasked:
+            gone = {position for position in self._unasked if not _holds(self.parameters[position].grad)}
+            self._unasked -= gone
+            self._touched -= gone
+        self.expects = True
 
     def check(self) -> None:
         """Before a step of an optimizer. Raises RuntimeError where it would be one of this rank's own gradients."""
@@ -222,6 +232,10 @@ def refuse_own() -> None:
         "training_step called the backward of a loss itself, whose gradients then stay this process's own: call "
         "self.manual_backward(loss) in place of loss.backward()"
     )
+
+
+def _holds(gradient: torch.Tensor | None) -> bool:
+    return gradient is not None and bool((gradient.coalesce().values() if gradient.is_sparse else gradient).any())
 
 
 def _gradient(parameter: torch.nn.Parameter) -> torch.Tensor:

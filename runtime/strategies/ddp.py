@@ -245,7 +245,7 @@ class DDPStrategy(Strategy):
 
     def before_backward(self, loss: torch.Tensor) -> None:
         if self._averager is not None:
-            self._averager.expects = True
+            self._averager.expect()
         if self._on_trial:
             self._seen |= leaves_of(loss.grad_fn)
             self._functions = has_functions(loss.grad_fn)

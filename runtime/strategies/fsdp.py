@@ -196,7 +196,7 @@ class FSDPStrategy(Strategy):
 
     def before_backward(self, loss: torch.Tensor) -> None:
         if self._manual is not None:
-            self._manual.averager.expects = True
+            self._manual.averager.expect()
         self._empty = [] if self._manual is not None else [parameter.grad is None for _, parameter in self._outside]
 
     def after_backward(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -110,8 +109,7 @@ def kept_projects(files: list[File], imports: Imports) -> set[Path]:
     kept: set[Path] = set()
     for path, _, is_script in files:
         data = raw[real(path)]
-        named = mentions_torch(data) or any(os.fsencode(key.stem) in data for key in trains)
-        if not (is_script and trains and named) or real(path) in trains or _is_lifted(data):
+        if not (is_script and trains) or real(path) in trains or _is_lifted(data):
             continue
         project = imports.project(path) - {real(path)}
         of_torch = any(mentions_torch(raw[key]) for key in (*project, real(path)) if key in raw)

@@ -156,7 +156,7 @@ class Project:
         text = self.left.get(real(path)) if came is None else came.text
         self.how.append((self.options, keeps and came is None, text, came))
         self.done.append(m)
-        if is_script and (m.report.plan == "loop" or _carried(m)):
+        if is_script and (m.report.plan == "loop" or path in self.kept or _carried(m)):
             self.beneath |= self.imports.project(path) - {real(path)}
         return m
 

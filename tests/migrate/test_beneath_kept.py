@@ -100,3 +100,65 @@ def test_a_file_that_trains_itself_is_a_script_of_its_own(tmp_path):
     kept = f"from other import fit_other\n{TRAIN.format(first=LEFT_EARLY)}"
     after = folder(tmp_path, train=kept, other=other, data=DATA, layers=LAYERS, rates=RATES)
     assert "Runtime" in after["train"] and "Trainer(" in after["other"]
+
+
+START = """\
+import models.net
+
+models.net.train_eval("cuda" if models.net.there else "cpu")
+"""
+BY_PARTS = """\
+import torch
+from data import loader
+from steps import train
+
+there = torch.cuda.is_available()
+
+
+def train_eval(device):
+    torch.manual_seed(0)
+    net = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(net.parameters(), 0.1)
+    net = net.to(device)
+    best = 1e9
+    for epoch in range(3):
+        loss = train(net, loader, optimizer, device)
+        if loss < best:
+            best = loss
+            print("best in", epoch)
+"""
+STEPS = """\
+def train(net, loader, optimizer, device):
+    total = 0
+    for x, y in loader:
+        x, y = x.to(device), y.to(device)
+        optimizer.zero_grad()
+        loss = ((net(x) - y) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+        total += loss.item()
+    print("loss", total)
+    return total
+"""
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["a folder", "a script"])
+def test_a_start_that_names_neither_torch_nor_the_file_of_the_loop(tmp_path, whole):
+    """The file between them places the model and prints, on every process."""
+    (tmp_path / "models").mkdir()
+    texts = {"train.py": START, "models/net.py": BY_PARTS, "steps.py": STEPS, "data.py": DATA}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    before = printed(tmp_path)
+    assert len(before) == 6
+    for m in migrate_all(collect([tmp_path if whole else tmp_path / "train.py"]), Options()):
+        m.path.write_bytes(m.data)
+    assert printed(tmp_path) == before
+    done = forked.ptrun("--accelerator", "cpu", "--devices", "2", "--global-batch", "train.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert [line.split()[0] for line in done.stdout.splitlines()] == [line.split()[0] for line in before]
+
+
+def test_a_script_beside_a_loop_that_reaches_none_stays_as_it_is(tmp_path):
+    after = folder(tmp_path, steps=STEPS, data=DATA, shown='import data\nprint("rows", len(data.x))\n')
+    assert after["shown"] == 'import data\nprint("rows", len(data.x))\n'

@@ -30,23 +30,25 @@ Choice = tuple[ast.expr, ast.expr | None]  # a value, and the condition that it 
 
 
 def names_no_device(facts: Facts) -> bool:
-    """Whether the text says nothing of devices, or its code names the CPU alone: it runs there on any machine."""
+    """Whether the text says nothing of devices, its code names the CPU alone, or what it names places nothing: it runs
+    there on any machine.
+    """
     if facts.others and any(True for _ in reads_of_types(facts)):
         return False
-    return (
-        not (_speaks(facts.text.text) and _speaks_in_code(facts))
-        or _names_host_alone(facts)
-        or _keeps_order_alone(facts)
-    )
+    from .idle_devices import places_nothing  # which asks this file what speaks of devices
+
+    if not (speaks(facts.text.text) and _speaks_in_code(facts)):
+        return True
+    return _names_host_alone(facts) or _keeps_order_alone(facts) or places_nothing(facts)
 
 
 def _speaks_in_code(facts: Facts) -> bool:
     """Whether more than comments and docstrings say it."""
-    if any(a == "to" or _speaks(a) for a in facts.attributes) or _names_it_otherwise(facts):
+    if any(a == "to" or speaks(a) for a in facts.attributes) or _names_it_otherwise(facts):
         return True
     named = [*(n.id for n in facts.walk(ast.Name)), *(k.arg or "" for k in facts.walk(ast.keyword))]
     named += [f.name for f in facts.walk(ast.FunctionDef)] + [c.name for c in facts.walk(ast.ClassDef)]
-    return any(map(_speaks, [*named, *(n.module or "" for n in facts.walk(ast.ImportFrom))]))
+    return any(map(speaks, [*named, *(n.module or "" for n in facts.walk(ast.ImportFrom))]))
 
 
 def _names_host_alone(facts: Facts) -> bool:
@@ -54,8 +56,8 @@ def _names_host_alone(facts: Facts) -> bool:
     hosts = facts.devices.hosts
     if not hosts.names_host or hosts.names_others or _names_it_otherwise(facts):
         return False
-    names = [n for n in facts.walk(ast.Name) if _speaks(n.id) and isinstance(n.ctx, ast.Load)]
-    parts = [a for a in facts.walk(ast.Attribute) if _speaks(a.attr)]
+    names = [n for n in facts.walk(ast.Name) if speaks(n.id) and isinstance(n.ctx, ast.Load)]
+    parts = [a for a in facts.walk(ast.Attribute) if speaks(a.attr)]
     return all(facts.names.resolve(a) == "torch.device" for a in parts) and all(_is_given_host(facts, n) for n in names)
 
 
@@ -65,17 +67,17 @@ def _keeps_order_alone(facts: Facts) -> bool:
         return False
     if facts.devices.hosts.names_others or _names_it_otherwise(facts):
         return False
-    if "to" in facts.attributes or any(_speaks(n.id) for n in facts.walk(ast.Name)):
+    if "to" in facts.attributes or any(speaks(n.id) for n in facts.walk(ast.Name)):
         return False
-    parts = [a for a in facts.walk(ast.Attribute) if _speaks(a.attr)]
+    parts = [a for a in facts.walk(ast.Attribute) if speaks(a.attr)]
     of_others = [n.module or "" for n in facts.walk(ast.ImportFrom)]
-    return all(facts.names.resolve(a) == "torch.cuda" for a in parts) and not any(map(_speaks, of_others))
+    return all(facts.names.resolve(a) == "torch.cuda" for a in parts) and not any(map(speaks, of_others))
 
 
 def _names_it_otherwise(facts: Facts) -> bool:
     """Whether a text or a parameter speaks of devices."""
     texts = (c.value for c in facts.walk(ast.Constant) if not isinstance(facts.scopes.parents.get(c), ast.Expr))
-    return any(isinstance(t, str) and _speaks(t) for t in texts) or any(_speaks(a.arg) for a in facts.walk(ast.arg))
+    return any(isinstance(t, str) and speaks(t) for t in texts) or any(speaks(a.arg) for a in facts.walk(ast.arg))
 
 
 def _keeps_order(names: Names, nodes: Nodes, cuda: ast.Attribute) -> bool:
@@ -93,7 +95,7 @@ def _is_order(names: Names, s: ast.stmt) -> bool:
     return isinstance(s, ast.Expr) and isinstance(s.value, ast.Call) and names.resolve(s.value.func) in KEEP_ORDER
 
 
-def _speaks(text: str) -> bool:
+def speaks(text: str) -> bool:
     lower = text.lower()
     return any(word in lower for word in NAMES_DEVICE)
 

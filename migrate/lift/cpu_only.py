@@ -95,13 +95,21 @@ def given_first(facts: Facts, chunks: list[Chunk], names: Set[str], homes: tuple
     """
     for call in (c for chunk in chunks for s in chunk.statements for c in walk(s, ast.Call)):
         given = call.args[0] if call.args and facts.loops.is_model_call(call) else None
-        name = root(given) if given is not None else None
+        name = root(given) or _object_of(facts, given, homes) if given is not None else None
         if given is None or name is None or name.id not in names:
             continue
         of_objects = (a for c in walk(given, ast.Call) for a in c.args for _ in walk(a, ast.Name))  # noise.add(x)
         if not any(True for _ in of_objects) and facts.scopes.scope_of(name).lookup(name.id) in homes:
             return given
     return None
+
+
+def _object_of(facts: Facts, given: ast.expr, homes: tuple[Scope, ...]) -> ast.Name | None:
+    """The `data` of `data.x[i]`, which no network is: those have theirs placed with them."""
+    while isinstance(given, (ast.Attribute, ast.Subscript)):
+        given = given.value
+    of_network = isinstance(given, ast.Name) and any(made_network(facts, given.id, home) is not None for home in homes)
+    return given if isinstance(given, ast.Name) and not of_network else None
 
 
 def tensor_of_object(facts: Facts, chunks: list[Chunk]) -> ast.expr | None:

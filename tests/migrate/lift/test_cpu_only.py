@@ -111,6 +111,18 @@ def test_what_the_cpu_reads_and_the_model_is_given_keeps_all_there(tmp_path, mad
         "\nif torch.cuda.is_available():\n    torch.cuda.manual_seed(0)\nelse:\n    print('none')",
         "\ntorch.cuda.manual_seed(0)\nprint(torch.cuda.device_count())",
         "\ntorch.cuda.manual_seed(0)\nwhere = 'cuda'",
+    ],
+)
+def test_and_what_asks_for_more_than_a_seed_and_places_nothing(named, tmp_path):
+    source = MADE.format(seed=named, made=PAIR, reads="seen.append(x.numpy())")
+    assert 'accelerator="cpu"' in check_on_card(tmp_path, source)
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        "\nuse = torch.cuda.is_available()\nif use:\n    torch.set_default_device('cuda')",
+        "\ntorch.cuda.manual_seed(0)\nwhere = open if torch.cuda.is_available() else 'cuda'\nwhere('/dev/null')",
         "\ntorch.cuda.manual_seed(0)\n\ndef put(x, device):\n    return x",
     ],
 )
@@ -143,9 +155,9 @@ def test_what_is_made_before_the_steps_keeps_them_on_the_cpu():
         ("range(4)", "x = data"),  # which is a buffer
         ("range(4)", "x = torch.randn(4, 3)"),  # which is made where the model is
         ("range(4)", "x = data[i : i + 2]"),
-        ("range(4)", "x = data; c = 'cuda'; y = draw(3)"),  # a script that knows of devices
+        ("range(4)", "x = data; c = torch.zeros(1, device='cuda'); y = draw(3)"),  # a script that knows of devices
         ("loader", "x = i; y = draw(2)"),  # whose batches the Trainer moves
-        ("range(4)", "x = data.to(torch.float64).float(); y = draw(2)"),
+        ("range(4)", "x = data.to(net.weight.device); y = draw(2)"),
         ("range(4)", "x = data; draw(2)"),  # nothing reads it
     ],
 )
@@ -305,8 +317,8 @@ def test_comments_and_docstrings_name_none(says):
     [
         "x = x.to(y)",
         "x = x.cuda()",
-        "use_gpu = True",
-        "where = 'cuda:0'",
+        "use_gpu = True\nopen(use_gpu)",
+        "where = 'cuda:0'\nopen(where)",
         "from gpus import first",
         "run(device=0)",
         "def on_device(f):\n    pass",
@@ -358,7 +370,7 @@ MODULE = "class Noise(nn.Module):\n    def __init__(self, n=3):\n        super()
     [
         ("", ""),  # what the loop calls reads no tensor
         ("class Noise:\n    def __init__(self, n=3):\n", MODULE),
-        ("net = nn", "device = 'cuda:0'\nnet = nn"),
+        ("net = nn", "place = lambda x, device='cuda:0': x.to(device)\nnet = nn"),
         ("noise = Noise()", "noise = open('/dev/null')"),
     ],
 )
@@ -494,7 +506,76 @@ def test_what_functions_of_another_file_make(line, name, tmp_path):
     assert 'accelerator="cpu"' in texts["main"]
 
 
-@pytest.mark.parametrize(("more", "none"), [("", True), ("    fast = True\n", False)])
+@pytest.mark.parametrize(("more", "none"), [("", True), ("    fast = True\nopen(fast)\n", False)])
 def test_what_is_chosen_where_there_is_cuda_is_more_than_a_seed(more, none):
     text = f"import torch\nfast = False\nif torch.cuda.is_available():\n    torch.cuda.manual_seed(1)\n{more}"
     assert names_no_device(Facts(text)) is none
+
+
+IDLE = """
+import argparse
+import torch
+from torch import nn
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--gpu", type=int, default=0)
+args = parser.parse_args([])
+{}
+torch.manual_seed(0)
+data = torch.randn(40, 3)
+
+
+class Held:
+    def __init__(self):
+        self.x = torch.randn(4, 3)
+
+
+def batch():
+    return data[torch.randint(40, (4,))]
+
+
+held = Held()
+net = nn.Linear(3, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for i in range(4):
+    loss = net({}).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    print(i, loss.item())
+"""
+
+
+@pytest.mark.parametrize("given", ["batch()", "held.x"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "# on a GPU this would be .to(device)",
+        "torch.cuda.is_available()",
+        "zero = torch.zeros(1).to(torch.float64).type(torch.LongTensor).type()",
+        'device = torch.device("cuda:" + str(args.gpu) if torch.cuda.is_available() else "cpu")',
+        'device = "cuda" if torch.cuda.is_available() else "cpu"\nprint("Using device", len(device) > 0)',
+        "use_cuda = torch.cuda.is_available()\nif use_cuda:\n    torch.cuda.manual_seed(0)",
+    ],
+)
+def test_a_script_that_brings_nothing_to_the_device_it_names(line, given, tmp_path):
+    source = IDLE.format(line, given)
+    assert 'accelerator="cpu"' in check_on_card(tmp_path, source)
+    (told,) = [n.message for n in migrate_text(source).attention if "nothing moves" in n.message]
+    assert "the script brings nothing to a device" in told
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'torch.set_default_device("cuda" if torch.cuda.is_available() else "cpu")',
+        'device = "cuda" if torch.cuda.is_available() else "cpu"\nzero = torch.zeros(1, device=device)',
+        "data = torch.zeros(1).to(args.gpu) if torch.cuda.is_available() else torch.zeros(1)",
+        "use_cuda = torch.cuda.is_available()\nif use_cuda:\n    zero = torch.zeros(1).cuda()",
+        "zero = torch.zeros(1).to(held.x)",
+        "def place(device):\n    return torch.empty(0, device=device)",
+        "from settings import device",
+    ],
+)
+def test_and_one_that_may(line):
+    assert not names_no_device(Facts(IDLE.format(line, "held.x")))

@@ -36,7 +36,8 @@ def places_nothing(facts: Facts) -> bool:
         return False  # another file may read it, or place what it is given
     if any(speaks(a.arg) for a in facts.walk(ast.arg)) or any(speaks(k.arg or "") for k in facts.walk(ast.keyword)):
         return False
-    if any(speaks(d.name) for d in (*facts.walk(ast.FunctionDef), *facts.walk(ast.ClassDef))):
+    defined = [f.name for f in facts.walk(ast.FunctionDef)] + [c.name for c in facts.walk(ast.ClassDef)]
+    if any(map(speaks, defined)):
         return False
     if any(speaks(n.module or "") or any(speaks(a.name) for a in n.names) for n in facts.walk(ast.ImportFrom)):
         return False

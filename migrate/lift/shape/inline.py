@@ -7,6 +7,7 @@ counts epochs. Locals that would meet a name of the caller get the function's na
 from __future__ import annotations
 
 import ast
+import re
 
 from ...facts.arguments import argument, default_of
 from ...facts.matched import capturing
@@ -227,10 +228,19 @@ class Inlining:
         found = {}
         for s in [*self.body, *([self.returned] if self.returned is not None else [])]:
             for n in walk(s):
-                changed = isinstance(n, ast.Name) and names.get(n.id, n.id) != n.id
-                if changed and self.facts.scopes.scope_of(n).lookup(n.id) is self.own:  # type: ignore[attr-defined]
-                    found[self.facts.text.span(n)] = names[n.id]  # type: ignore[attr-defined]
+                name: str = n.id if isinstance(n, ast.Name) else getattr(n, "name", None) or ""
+                if names.get(name, name) != name and self.facts.scopes.scope_of(n).lookup(name) is self.own:
+                    found[self._written(n, name)] = names[name]
         return found
+
+    def _written(self, n: ast.AST, name: str) -> tuple[int, int]:
+        """Where a node has its name: a nested function behind `def`, a handler behind `as`."""
+        text = self.facts.text
+        if isinstance(n, ast.Name):
+            return text.span(n)
+        named = re.compile(rf"(?:\bdef|\bclass|\bas)\s+({name})\b")
+        found = named.search(text.text, text.offset(n.lineno, n.col_offset))  # type: ignore[attr-defined]
+        return found.span(1) if found is not None else text.span(n)
 
     def _result(self, replaced: dict[tuple[int, int], str]) -> list[str]:
         if self.returned is None:

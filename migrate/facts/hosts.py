@@ -37,12 +37,12 @@ def names_no_device(facts: Facts) -> bool:
         return False
     from .idle_devices import places_nothing  # which asks this file what speaks of devices
 
-    if not (speaks(facts.text.text) and _speaks_in_code(facts)):
+    if not (speaks(facts.text.text) and speaks_in_code(facts)):
         return True
     return _names_host_alone(facts) or _keeps_order_alone(facts) or places_nothing(facts)
 
 
-def _speaks_in_code(facts: Facts) -> bool:
+def speaks_in_code(facts: Facts) -> bool:
     """Whether more than comments and docstrings say it."""
     if any(a == "to" or speaks(a) for a in facts.attributes) or _names_it_otherwise(facts):
         return True

@@ -27,6 +27,7 @@ KINDS = {
     *DTYPES,
     *"half float double bfloat16 short int long bool uint8 int8 int16 int32 int64 float16 float32 float64".split(),
 }
+BUILTINS = {"str", "int", "bool", "len", "repr", "format", "range"}
 SAYS = {f"{of}.{n}" for of in ("logging", "logger", "log") for n in ("info", "debug", "warning")} | {"print"}
 
 
@@ -71,8 +72,10 @@ def _is_idle(facts: Facts, node: ast.AST, within: frozenset[tuple[int, str]]) ->
     `within`: the names that are being asked for, `device = torch.device(device)`.
     """
     for up in (node, *facts.scopes.ancestors(node)):
-        if isinstance(up, ast.Call) and up is not node and _shows(up):
+        if isinstance(up, ast.Call) and _shows(up):
             return True
+        if isinstance(up, ast.Call) and not _is_harmless(facts, up):
+            return False
         if isinstance(up, ast.If):
             return all(_is_idle_statement(facts, s, within) for s in (*up.body, *up.orelse))
         if isinstance(up, ast.stmt):
@@ -102,6 +105,15 @@ def _is_unread(facts: Facts, target: ast.Name, within: frozenset[tuple[int, str]
     if key in within:
         return True
     return all(_is_idle(facts, r, within | {key}) for r in facts.scopes.reads(target.id, scope))
+
+
+def _is_harmless(facts: Facts, call: ast.Call) -> bool:
+    """Whether a call does nothing with the device that it is given: `str(args.gpu)`, `"{}".format(name)`."""
+    full = facts.names.resolve(call.func)
+    if full in TELLS or full in KEEP_ORDER or _is_option(call):
+        return True
+    plain = isinstance(call.func, ast.Name) and call.func.id in BUILTINS
+    return plain or (isinstance(call.func, ast.Attribute) and call.func.attr == "format")
 
 
 def _is_option(call: ast.Call) -> bool:

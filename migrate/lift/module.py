@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from ..facts.hosts import speaks
+from ..facts.hosts import speaks_in_code
 from ..facts.idle_devices import places_nothing
 from ..facts.nodes import walk
 from ..facts.operands import FACTOR, closed
@@ -121,7 +121,7 @@ class ModuleBuilder(ChunkLines):
             why = needs_cpu(self)
             if why is not None:
                 self.accelerator = ON_CPU
-                idle = speaks(self.facts.text.text) and places_nothing(self.facts)
+                idle = speaks_in_code(self.facts) and places_nothing(self.facts)
                 says = f"the script {'brings nothing to a device' if idle else 'names no device'}, and nothing moves"
                 self._warn(why[0], f"`{self.facts.short(why[0])}`: {says} {why[1]}: it runs on the CPU, as before")
 

@@ -573,6 +573,8 @@ def test_a_script_that_brings_nothing_to_the_device_it_names(line, given, tmp_pa
         "data = torch.zeros(1).to(args.gpu) if torch.cuda.is_available() else torch.zeros(1)",
         "use_cuda = torch.cuda.is_available()\nif use_cuda:\n    zero = torch.zeros(1).cuda()",
         "zero = torch.zeros(1).to(held.x)",
+        "where = held.place('cuda')",
+        "print(len(str(held.place('cuda'))))",
         "def place(device):\n    return torch.empty(0, device=device)",
         "from settings import device",
     ],

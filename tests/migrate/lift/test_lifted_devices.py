@@ -367,7 +367,7 @@ def test_what_a_step_makes_in_a_script_without_devices_is_made_where_the_module_
         ("z = torch.tensor(2.0)", "x.new_ones(4, 3) * z"),
         ("z = torch.randn(4, 3, device=x.device)", "z"),
         ("z = torch.randn_like(x.repeat(1, 2)[:, :3])", "z"),
-        ("c = 'cuda'; z = torch.randn(4, 3)", "z"),  # a script that knows of devices made it where it did
+        ("c = open('cuda'); z = torch.randn(4, 3)", "z"),  # a script that knows of devices made it where it did
     ],
 )
 def test_what_a_step_makes_otherwise_stays(made, used):

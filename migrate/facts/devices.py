@@ -17,7 +17,7 @@ from .device_words import first_of, formats_device, is_index, is_none, starts_de
 from .effects import Effects
 from .hosts import DEVICE_LITERAL, Hosts
 from .names import Names
-from .nodes import walk
+from .nodes import LOOPS, walk
 from .own_movers import MOVERS, OwnMovers, is_super
 from .scopes import Scope, Scopes
 
@@ -266,6 +266,8 @@ class Devices:
         """Every value that plain assignments give the name; None when something else binds it too."""
         values: list[ast.expr] = []
         for store in scope.stores.get(name, ()):
+            if isinstance(store, ast.alias) and self._gives_way(name, scope):
+                continue
             parent = self.scopes.parents.get(store)
             plain = isinstance(parent, ast.AnnAssign) or (isinstance(parent, ast.Assign) and store in parent.targets)
             plain = plain or self._is_asked(parent)
@@ -273,6 +275,16 @@ class Devices:
                 return None
             values.append(parent.value)  # type: ignore[union-attr]
         return values
+
+    def _gives_way(self, name: str, scope: Scope) -> bool:
+        """Whether a name is the object that its import was read for: `import model`, `model = model.Net()`."""
+        given = [s for s in scope.stores[name] if not isinstance(s, ast.alias)]
+        s = self.scopes.parents.get(given[0]) if len(given) == 1 else None
+        made = s.value.func if isinstance(s, ast.Assign) and isinstance(s.value, ast.Call) else None
+        while isinstance(made, ast.Attribute):
+            made = made.value
+        in_loop = s is None or any(isinstance(up, LOOPS) for up in self.scopes.ancestors(s))
+        return isinstance(made, ast.Name) and made.id == name and not in_loop
 
     def _is_asked(self, node: ast.AST | None) -> bool:
         """`(device := get_device())` of a condition; one that is handed on keeps what it is handed to."""

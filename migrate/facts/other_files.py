@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from .classes import Function
+from .nodes import LOOPS
 
 if TYPE_CHECKING:
     from .script import Facts
@@ -53,11 +54,20 @@ def name_there(facts: Facts, func: ast.expr) -> str | None:
     home = facts.scopes.scope_of(root).lookup(root.id)
     if home is None:
         return f"{root.id}{attributes}" if _has_star(facts) else None
-    stores = home.stores.get(root.id, [])
+    stores = [s for s in home.stores.get(root.id, []) if not _is_given_by(facts, s, root)]
     of = facts.scopes.parents.get(stores[0]) if len(stores) == 1 else None
-    if not isinstance(of, ast.ImportFrom) or not isinstance(stores[0], ast.alias):
+    if not isinstance(of, (ast.Import, ast.ImportFrom)) or not isinstance(stores[0], ast.alias):
         return None
+    if isinstance(of, ast.Import):
+        return f"{stores[0].name}{attributes}" if stores[0].asname or "." not in stores[0].name else None
     return f"{of.module + '.' if of.module else ''}{stores[0].name}{attributes}"
+
+
+def _is_given_by(facts: Facts, store: ast.AST, read: ast.Name) -> bool:
+    """`model = model.Net()`, once: what it reads is still what was imported."""
+    s = facts.scopes.parents.get(store)
+    once = isinstance(s, ast.Assign) and not any(isinstance(up, LOOPS) for up in facts.scopes.ancestors(s))
+    return once and facts.scopes.statement_of(read) is s and facts.scopes.scope_of(read) is facts.scopes.scope_of(s)
 
 
 def _has_star(facts: Facts) -> bool:

@@ -59,6 +59,8 @@ MIXES = {
     "a class, by a star": ("from losses import *\nspread = Spread()", "spread(out)", "a.mean(0)"),
     "of a third file": ("from losses import apart", "apart(out)", "products(a)"),
     "a class": ("from losses import Spread\nspread = Spread()", "spread(out)", "a.mean(0)"),
+    "by the name of its file": ("import losses\nlosses = losses.Spread()", "losses(out)", "a.mean(0)"),
+    "by the name that it came by": ("import losses as lost\nlost = lost.Spread()", "lost(out)", "a.mean(0)"),
     "a class, made where it is called": ("import losses", "losses.Spread()(out)", "a.mean(0)"),
     "the one of two with its name": ("import kernels", "kernels.plain(out).mean()", "z @ z.t()"),
 }
@@ -66,6 +68,7 @@ MIXES_NOT = {
     "a mean": ("from losses import plain", "plain(out, y)"),
     "a mean, by a star": ("from losses import *", "plain(out, y)"),
     "a mean of a class": ("from losses import Kept\nkept = Kept()", "kept(out, y)"),
+    "a mean, by the name of its file": ("import losses\nlosses = losses.Kept()", "losses(out, y)"),
     "a product with weights": ("from losses import weighed", "weighed(out, weights)"),
     "of what is none of the batch": ("from losses import pairs", "plain(out, y) + pairs(weights, weights)".replace(
         "plain(out, y)", "nn.functional.cross_entropy(out, y)")),

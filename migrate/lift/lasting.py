@@ -15,7 +15,7 @@ from ..facts.nodes import walk
 from ..facts.script import Facts
 from .chunks import Binder, Chunk, Variable, Variables
 from .counters import Counters
-from .reads import exposed, stored
+from .reads import exposed, stored, sure_stores
 from .recipe import CannotLift, DataPass, Recipe
 from .sums import Sums
 
@@ -72,13 +72,22 @@ def lasting(
             continue
         kind = sums.kind(ast.copy_location(ast.Name(name, ast.Load()), node))
         if len(reads) < len(own):  # others give it another value: what is read may be that
-            if any(name in exposed(c.statements) for c in others):
+            if not _given_anew(binder, var, train, chunks) and any(name in exposed(c.statements) for c in others):
                 found.parts[name] = reads[0] if reads else node
         elif kind is None:
             found.parts[name] = reads[0] if reads else node
         else:
             found.brought[var] = MEAN if kind == "mean" else SUM
     return found
+
+
+def _given_anew(binder: Binder, var: Variable, train: DataPass, chunks: list[Chunk]) -> bool:
+    """Whether what comes right after the batches gives it another value first: `loss = total / len(loader)`."""
+    hook = next(c.hook for c in chunks if c.statements is train.after)
+    after = [s for c in chunks if c.hook == hook for s in c.statements]
+    stores = [n for n in _within(after) if isinstance(n, ast.Name) and not _is_read(n) and binder.variable(n) == var]
+    sure = sure_stores(after) or set()
+    return any(n.id in sure and n.id not in exposed(after) for n in stores)
 
 
 def left_by_evaluation(

@@ -72,6 +72,12 @@ PIECES = {
         f"total /= len(train)\n    {EVALUATION}\n    print(total, hits / 20)",
         "",
     ),
+    "under the name of the loss, before an evaluation": (
+        "total = 0.0",
+        "total += loss.item()",
+        f"loss = total / len(train)\n    {EVALUATION}\n    print(loss, hits / 20)",
+        "print(loss)",
+    ),
     "read after an evaluation": (
         "total = 0.0",
         "total += loss.item()",
@@ -344,6 +350,31 @@ def test_what_is_neither_mean_nor_sum_is_told():
     result = migrate_text(text.replace("AFTER", "print(worst)"))
     assert "divide_batches" not in result.text
     assert any("`worst` holds the process's part of the last batch" in n.message for n in result.attention)
+
+
+EVALUATED = f"""
+    {EVALUATION}
+    print(hits, worst)
+"""
+
+
+@pytest.mark.parametrize(
+    ("after", "told"),
+    [
+        ("worst = epoch / 2", False),
+        ("worst = epoch / 2; print(worst)", False),
+        ("worst = worst + epoch", True),
+        ("if epoch: worst = epoch", True),
+        ("print(worst); worst = epoch", True),
+        ("pass", True),
+    ],
+)
+def test_a_name_that_is_given_another_value_after_the_batches_holds_no_part_of_them(after, told):
+    text = HEAD + EPOCHS.replace("BEFORE", "pass").replace("EACH", "worst = out.max()").replace("LAST", "")
+    text = text.replace("AFTER", after) + EVALUATED
+    result = migrate_text(text)
+    assert result.plan == "module" and "divide_batches" not in result.text
+    assert any("`worst` holds the process's part" in n.message for n in result.attention) is told
 
 
 @pytest.mark.parametrize(("more", "told"), [("", False), (" / len(train)", False), (" + out.max().item()", True)])

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator
 
 from ..facts.scopes import Scope
 from ..facts.script import Facts
-from .networks import made_network
+from .networks import OF_NETWORKS, asks, made_network, unchained
 from .nodes import local_function, returned
 from .optimizers import is_none
 
@@ -19,7 +19,7 @@ DEPTH = 4
 
 def holds_networks(facts: Facts, name: str, scope: Scope) -> bool:
     """Whether a name stands for a list or a dictionary with networks in it."""
-    return any(_is_network(facts, n) or _lists_networks(facts, n) for n in _held(facts, name, scope))
+    return any(_may_be_network(facts, n) or _lists_networks(facts, n) for n in _held(facts, name, scope))
 
 
 def registered(
@@ -36,7 +36,7 @@ def registered(
     `given_too`: what else it is given, by name. `may_miss`: whether it may have no value.
     """
     held = list(_held(facts, name, scope))
-    networks = [n for n in held if _is_network(facts, n)]
+    networks = [n for n in held if _may_be_network(facts, n)]
     listed = [n for n in held if _lists_networks(facts, n) and not (isinstance(n, ast.Name) and n.id in given_too)]
     if not listed and all(isinstance(n, ast.Name) and n.id in given_too for n in networks):
         return []
@@ -53,7 +53,7 @@ def registered(
         ]
     lines = [f"for number, network in enumerate({given}):"]
     inner = unit
-    if len(networks) < len(held):
+    if not all(_is_network(facts, n) for n in held):
         lines.append(f'{unit}if hasattr(network, "named_parameters"):')
         inner += unit
     return [*lines, f'{inner}self.add_module(f"{attribute}_{{number}}", network)']
@@ -159,6 +159,26 @@ def _is_dict(value: ast.expr) -> bool:
 
 def _is_dictionary(facts: Facts, name: str, scope: Scope) -> bool:
     return any(isinstance(v, (ast.Dict, ast.DictComp)) or _is_dict(v) for v in _containers(facts, name, scope))
+
+
+def _may_be_network(facts: Facts, node: ast.expr) -> bool:
+    """A network, or a name that is one where it is put in: another loop, over the list itself, may give it others.
+
+    for kind in kinds:
+        net = make(kind)
+        nets.append(net)
+    for net in nets: ...
+    """
+    if _is_network(facts, node) or not isinstance(node, ast.Name):
+        return _is_network(facts, node)
+    home = facts.scopes.scope_of(node).lookup(node.id)
+    stores = home.stores.get(node.id, ()) if home is not None else ()
+    given = (s.value for s in map(facts.scopes.parents.get, stores) if isinstance(s, ast.Assign))
+    made = [unchained(value) for value in given if isinstance(value, ast.Call)]
+    if home is None or len(stores) < 2 or not made:
+        return False
+    asked = any(asks(facts, read, OF_NETWORKS) for read in facts.scopes.reads(node.id, home))
+    return asked or any(_is_network(facts, call) for call in made)
 
 
 def _is_network(facts: Facts, node: ast.expr, deep: int = 0) -> bool:

@@ -119,8 +119,8 @@ def moving_batches(facts: Facts, changes: Iterable[Change]) -> Moving:
     for change in changes:
         if change.edit.code != MOVES or not change.told:
             continue
-        read = {n.id for n in walk(change.node, ast.Name)}
-        for up in facts.scopes.ancestors(change.node):
+        read = {n.id for n in walk(change.node, ast.Name)} - _choosing(change.node)
+        for up in facts.scopes.ancestors(change.node) if not _is_network(facts, change.node) else ():
             if isinstance(up, ast.For) and facts.loops.is_loader(up.iter):
                 drawn = {n.id for s in (up.target, *up.body) for n in walk(s, ast.Name) if _is_set(n)}
                 moving.loops.update({_shown(up)} if read & drawn else ())
@@ -177,6 +177,25 @@ def _gives_what_moved(facts: Facts, loop: Loop, around: ast.AST, read: set[str])
     own &= read
     called = {_called(n.func) for n in walk(around, ast.Call)} if own else own
     return bool(own) and not (own & called or any(uses(around).methods.get(n, set()) & OF_NETWORKS for n in own))
+
+
+def _choosing(node: ast.AST) -> set[str]:
+    """The `name` of `getattr(models, name)(10)` and of `MODELS[name](10)`: it says what is called."""
+    called = (call.func for call in walk(node, ast.Call))
+    said = [f.slice if isinstance(f, ast.Subscript) else f for f in called if isinstance(f, ast.Subscript) or _gets(f)]
+    return {n.id for part in said for n in walk(part, ast.Name)}
+
+
+def _gets(func: ast.expr) -> bool:
+    return isinstance(func, ast.Call) and isinstance(func.func, ast.Name) and func.func.id == "getattr"
+
+
+def _is_network(facts: Facts, moved: ast.AST) -> bool:
+    """Whether what was moved is used as a network where it is: `net = make(kind).to(device)`, `net.parameters()`."""
+    s = facts.scopes.statement_of(moved)
+    around = next((u for u in facts.scopes.ancestors(moved) if isinstance(u, ast.For)), None)
+    methods = uses(around).methods if around is not None and isinstance(s, SETS) else {}
+    return any(methods.get(name, set()) & OF_NETWORKS for name in (_set_by(s) if isinstance(s, SETS) else ()))
 
 
 def _leading_to(names: set[str], assigns: list[Sets]) -> list[Sets]:

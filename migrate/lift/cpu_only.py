@@ -108,8 +108,17 @@ def _object_of(facts: Facts, given: ast.expr, homes: tuple[Scope, ...]) -> ast.N
     """The `data` of `data.x[i]`, which no network is: those have theirs placed with them."""
     while isinstance(given, (ast.Attribute, ast.Subscript)):
         given = given.value
-    of_network = isinstance(given, ast.Name) and any(made_network(facts, given.id, home) is not None for home in homes)
-    return given if isinstance(given, ast.Name) and not of_network else None
+    made = [
+        m for home in homes if isinstance(given, ast.Name) and (m := made_network(facts, given.id, home)) is not None
+    ]
+    return given if isinstance(given, ast.Name) and all(_is_plain(facts, m) for m in made) else None
+
+
+def _is_plain(facts: Facts, made: ast.expr) -> bool:
+    """Whether an object is of a class of the file that is no module: one may have an `eval()` of its own."""
+    name = made.func.id if isinstance(made, ast.Call) and isinstance(made.func, ast.Name) else None
+    own = [c for c in facts.walk(ast.ClassDef) if c.name == name]
+    return bool(own) and not any(c in facts.classes.modules for c in own)
 
 
 def tensor_of_object(facts: Facts, chunks: list[Chunk]) -> ast.expr | None:

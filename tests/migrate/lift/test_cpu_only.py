@@ -529,6 +529,9 @@ class Held:
     def __init__(self):
         self.x = torch.randn(4, 3)
 
+    def eval(self):
+        return self.x.shape
+
 
 def batch():
     return data[torch.randint(40, (4,))]
@@ -543,6 +546,7 @@ for i in range(4):
     loss.backward()
     opt.step()
     print(i, loss.item())
+held.eval()
 """
 
 

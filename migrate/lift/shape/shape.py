@@ -10,6 +10,7 @@ from .attempts import open_attempts
 from .attributes import name_attributes
 from .bars import open_bars
 from .branches import call_in_one_place
+from .closures import give_with_the_batch
 from .contexts import enter_by_hand
 from .cut_by_hand import cut_by_the_loop
 from .endless import draw_from_an_iterator
@@ -41,6 +42,7 @@ STEPS: tuple[Callable[[Facts], str | None], ...] = (
     add_the_start,
     count_from_there,
     write_arguments,
+    give_with_the_batch,
     name_given,
     switch_in_place,
     add_in_place,

@@ -14,7 +14,7 @@ from .gone import refuse_gone
 from .hooks import find_hook, overridden
 from .metrics import objects
 from .seeding import separate_ranks
-from .whole import rank_zeros_draws
+from .whole import OVER_PROCESSES, rank_zeros_draws
 
 if TYPE_CHECKING:
     from .module import Module
@@ -33,9 +33,10 @@ def attach(trainer: Trainer, module: Module, stage: str, datamodule: Any) -> Non
         refuse_gone(owner)
     trainer.runtime.connect()
     objects.meet(trainer.runtime)
-    if stage != "fit" or module.divide_batches is True:
+    divides = module.divide_batches in (True, OVER_PROCESSES)
+    if stage != "fit" or divides:
         separate_ranks(trainer.global_rank)
-    with rank_zeros_draws(trainer.runtime, stage == "fit" and module.divide_batches is not True):
+    with rank_zeros_draws(trainer.runtime, stage == "fit" and not divides):
         prepare_data(trainer, (datamodule, module))
         for setup in (getattr(datamodule, "setup", None), find_hook("setup", trainer, trainer.callbacks, module)):
             if setup is not None:

@@ -33,7 +33,8 @@ class Module(torch.nn.Module, DataHooks, Exports, HasHyperparameters, Hooks):
     `automatic_optimization = False`: the step calls `manual_backward` and the optimizers itself.
     `loss_reduction = "sum"`: the loss that training_step returns is a sum over the batch, not a mean.
     `divide_batches = False`: steps that need whole batches; every process computes all of them, and draws alike.
-    "loaders": only what a DataLoader gives is divided. `divide_validation = False`: the same for validation alone.
+    "loaders": only what a DataLoader gives is divided. "processes": not over the devices of one process, as dp and ddp2
+    would; the step keeps what a batch gives. `divide_validation = False`: whole batches for validation alone.
     `validation_draws = True`: it draws random numbers; with the global batch kept no process leaves a batch out. Where
     nothing is said and the code may draw, that is so in the first validation of a fit, which shows whether it does.
     """

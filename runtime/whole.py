@@ -16,6 +16,8 @@ from .errors import ConfigurationError, unknown_name
 from .kept import adopt_random_state
 from .seeding import keep_streams, separate_ranks
 
+OVER_PROCESSES = "processes"  # as a rule of division: not over the devices of one process, which dp and ddp2 would do
+
 if TYPE_CHECKING:
     from .handle import Runtime
     from .module import Module
@@ -27,12 +29,17 @@ def is_whole(module: Module, loader: Any, runtime: Runtime) -> bool:
     All ranks do where one has to: rank 0 alone may have a bar around its loader.
     """
     rule = module.divide_batches
-    if isinstance(rule, str):
+    if isinstance(rule, str) and rule != OVER_PROCESSES:
         if rule != "loaders":
-            raise unknown_name("divide_batches", rule, ("loaders",))
+            raise unknown_name("divide_batches", rule, ("loaders", OVER_PROCESSES))
         own = not isinstance(loader, DataLoader)
         return own if runtime.world_size == 1 else runtime.reduce_alike(int(own)) > 0
     return not rule
+
+
+def runs_once(module: Module) -> bool:
+    """Does the training step run once in a process, on whatever many devices: "processes", or whole batches?"""
+    return module.divide_batches in (False, OVER_PROCESSES)
 
 
 def draw_alike(runtime: Runtime, whole: bool) -> None:

@@ -24,6 +24,7 @@ from .base import Change, Codemod
 from .branch_rewrites import body_only, else_only, first_gone
 from .restored_shuffle import (
     asks_of_data,
+    asks_of_processes,
     by_branch,
     by_other_than_processes,
     by_training,
@@ -153,18 +154,14 @@ class RemoveSamplers(Codemod):
         )
 
     def _other_branch(self, facts: Facts, branch: ast.If, handled: set[ast.Call]) -> Iterator[Change]:
-        """`if distributed: s = DistributedSampler(d)` `else: s = RandomSampler(d)`: the samplers of one process."""
-        made = [s.value for s in branch.body if isinstance(s, ast.Assign) and isinstance(s.value, ast.Call)]
-        bound = {ast.unparse(t) for s in branch.body if isinstance(s, ast.Assign) for t in s.targets}
-        if len(made) < len(branch.body) or any(facts.names.resolve(c.func) != SAMPLER for c in made):
-            return
-        others = [n for s in branch.orelse for n in walk(s, ast.Assign)]
-        if any(isinstance(s.value, ast.Call) and facts.names.resolve(s.value.func) == SAMPLER for s in others):
-            return
-        given = {ast.unparse(t) for s in others for t in s.targets if not is_none(s.value)}
+        """`if distributed: s = DistributedSampler(d)` `else: s = RandomSampler(d)`, either way round: those of one."""
         parent = facts.scopes.parents.get(branch)
-        chained = isinstance(parent, ast.If) and parent.orelse == [branch]
-        if chained or not bound or not bound <= given or not only_asks(facts.names, branch.test):
+        if (isinstance(parent, ast.If) and parent.orelse == [branch]) or not only_asks(facts.names, branch.test):
+            return
+        first = self._one_process_has(facts, branch.body, branch.orelse)
+        body = branch.body if first else branch.orelse
+        made = [s.value for s in body if isinstance(s, ast.Assign) and isinstance(s.value, ast.Call)]
+        if not first and not (asks_of_processes(branch.test) and self._one_process_has(facts, body, branch.body)):
             return
         if asks_of_data(branch.test) or not handled.isdisjoint(made):
             return  # the other branch is that of another phase
@@ -172,13 +169,25 @@ class RemoveSamplers(Codemod):
         self._settled.add(branch)
         self.any_gone = True
         says = f"`if {facts.short(branch.test)}:` and its DistributedSampler removed: {WHY}"
-        yield Change(branch, self.edit(facts, branch, says), first_gone, (branch.test, *branch.body))
-        for t in [t for s in branch.body if isinstance(s, ast.Assign) for t in s.targets]:
+        rewrite = first_gone if first else body_only
+        yield Change(branch, self.edit(facts, branch, says), rewrite, (branch.test, *body))
+        for t in [t for s in body if isinstance(s, ast.Assign) for t in s.targets]:
             for e in self._epochs_of(facts, t):
                 up = facts.scopes.parents.get(e)
                 alone = isinstance(up, ast.If) and up.body == [e] and not up.orelse and only_asks(facts.names, up.test)
                 node: ast.AST = up if alone and up is not None else e
                 yield Change(node, self.edit(facts, node, f"`{facts.short(e)}` removed: {WHY}"), None, (node,))
+
+    def _one_process_has(self, facts: Facts, body: list[ast.stmt], others: list[ast.stmt]) -> bool:
+        """Whether statements only make DistributedSamplers, and the others give each of them another value."""
+        assigns = [s for s in body if isinstance(s, ast.Assign) and isinstance(s.value, ast.Call)]
+        if len(assigns) < len(body) or any(facts.names.resolve(s.value.func) != SAMPLER for s in assigns):  # type: ignore[attr-defined]
+            return False
+        apart = [n for s in others for n in walk(s, ast.Assign)]
+        if any(isinstance(s.value, ast.Call) and facts.names.resolve(s.value.func) == SAMPLER for s in apart):
+            return False
+        bound = {ast.unparse(t) for s in assigns for t in s.targets}
+        return bool(bound) and bound <= {ast.unparse(t) for s in apart for t in s.targets if not is_none(s.value)}
 
     def _epochs_of(self, facts: Facts, target: ast.expr) -> Iterator[ast.Expr]:
         """The statements `sampler.set_epoch(...)` of what a target binds."""

@@ -21,8 +21,12 @@ OF_PROCESSES = re.compile(
 
 def asks_of_data(test: ast.expr) -> bool:
     """Whether a condition chooses by the phase or by what the data is, where others tell several processes from one."""
-    text = ast.unparse(test)
-    return bool(OF_DATA.search(text)) and not OF_PROCESSES.search(text)
+    return bool(OF_DATA.search(ast.unparse(test))) and not asks_of_processes(test)
+
+
+def asks_of_processes(test: ast.expr) -> bool:
+    """Whether a condition tells several processes from one, by what it names: `args.local_rank == -1`."""
+    return bool(OF_PROCESSES.search(ast.unparse(test)))
 
 
 def said_by(facts: Facts, call: ast.Call) -> str | None:

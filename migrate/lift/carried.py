@@ -8,10 +8,12 @@ from collections.abc import Sequence
 from ..facts.matched import capturing
 from ..facts.nodes import walk
 from ..facts.script import Facts
+from ..facts.spelled import spelled
 from .chunks import Chunk
 from .nodes import walk_here
 from .reads import chosen_once, exposed, stored
 from .recipe import CannotLift, Recipe
+from .running import find_running
 from .zeros import zeroed
 
 
@@ -29,6 +31,8 @@ def check_carried(facts: Facts, recipe: Recipe, chunk: Chunk) -> None:
     names = (exposed(chunk.statements) & stored(chunk.statements)) - chosen_once(facts, chunk.statements, loop)
     if passing is not None:
         names -= {n.id for n in walk(passing.target, ast.Name)} | {passing.index or ""}
+    if passing is recipe.train:
+        names -= find_running(facts, recipe, names)
     own = stored(chunk.statements)  # of the samples, for all that is known here
     if passing is not None:
         own |= {n.id for n in walk(passing.target, ast.Name)}
@@ -36,6 +40,7 @@ def check_carried(facts: Facts, recipe: Recipe, chunk: Chunk) -> None:
     for s in chunk.statements:
         for n in () if isinstance(s, ast.FunctionDef) else walk_here(s):
             if isinstance(n, ast.Assign):
+                _check_attribute(facts, n, own)
                 for t in n.targets:
                     for x in walk(t, ast.Name):
                         if isinstance(x.ctx, ast.Store) and x.id in names:
@@ -44,6 +49,23 @@ def check_carried(facts: Facts, recipe: Recipe, chunk: Chunk) -> None:
                 if isinstance(n.op, (ast.Add, ast.Sub)) or zeroed(facts, n) is not None:
                     continue
                 raise CannotLift(n, f"`{n.target.id}` is carried from batch to batch")
+
+
+def _check_attribute(facts: Facts, assign: ast.Assign, own: set[str]) -> None:
+    """Raise for `self.ema = 0.9 * self.ema + loss.item()`, and for a `self.best` that a test around asks for."""
+    target = assign.targets[0]
+    root = target
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    if root is target or not isinstance(root, ast.Name) or root.id in own or not _reads_any_of(assign.value, own):
+        return
+    tests = [up.test for up in facts.scopes.ancestors(assign) if isinstance(up, ast.If)]
+    if any(spelled(a) == spelled(target) for e in (assign.value, *tests) for a in walk(e, ast.Attribute)):
+        raise CannotLift(assign, f"`{spelled(target)}` is carried from batch to batch")
+
+
+def _reads_any_of(value: ast.expr, names: set[str]) -> bool:
+    return any(n.id in names for n in walk(value, ast.Name))
 
 
 def _check_room(chunk: Chunk, own: set[str]) -> None:

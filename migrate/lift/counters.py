@@ -24,7 +24,7 @@ from .nodes import walk_here
 from .printed import check_sums_so_far, printed
 from .reads import stored
 from .recipe import CannotLift, DataPass, Recipe
-from .same_numbers import same_numbers
+from .same_numbers import running_names, same_numbers
 from .sums import Sums
 from .totals import Totals, Where
 from .touched import asks_touched, touched
@@ -95,11 +95,14 @@ def _of_pass(
     found: dict[Variable, Counter] = {}
     assert chunk.passing is not None
     sums = Sums(facts, recipe, chunk.passing, reduction) if training else None
+    running = running_names(facts, chunk.passing) if training else set()
     if not training and facts.ours:
         recipe.in_order = Fills(facts, binder, chunk, variables).in_order() | printed(facts, chunk.passing)
     for s in chunk.statements:
         for n in walk_here(s):
             if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name) and n not in recipe.in_order:
+                if n.target.id in running:
+                    continue
                 var = binder.variable(n.target)
                 if isinstance(var, Variable) and var in variables.attributes and zeroed(facts, n) is None:
                     if sums is not None and _begins_in_step(sums, n.target.id):

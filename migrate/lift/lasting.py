@@ -17,6 +17,7 @@ from .chunks import Binder, Chunk, Variable, Variables
 from .counters import Counters
 from .reads import exposed, stored, sure_stores
 from .recipe import CannotLift, DataPass, Recipe
+from .same_numbers import running_names
 from .sums import Sums
 
 MEAN, SUM = "batch_mean", "batch_sum"  # of Module, over what the ranks have of the last batch
@@ -153,9 +154,10 @@ def _is_read(n: ast.AST) -> bool:
 
 def _of_the_samples(sums: Sums, train: DataPass, name: str) -> bool:
     """Whether the value comes from the batch: the loop's own names, and what is computed from them."""
-    own = {n.id for n in walk(train.target, ast.Name)} - {train.index}
+    own, running = {n.id for n in walk(train.target, ast.Name)} - {train.index}, running_names(sums.facts, train)
     while True:
-        more = {n for n, given in sums.given.items() if n not in own and any(_reads(s, own) for s in given)}
+        left = sums.given.keys() - own - running
+        more = {n for n in left if any(_reads(s, own) for s in sums.given[n])}
         if not more:
             return name in own
         own |= more

@@ -28,6 +28,7 @@ from .own_device import as_text, own_device
 from .pools import check_pools
 from .reads import stored
 from .recipe import CannotLift, Recipe
+from .running import brought_for
 from .sample_gradients import check_gradients
 from .self_named import spelled_out
 from .shown import Shown, is_print, of_the_batch, reads_part
@@ -202,6 +203,7 @@ class Rewriter:
             if all_ranks_pass(self.facts, train, call, same):
                 self.shown.update(shown.of_call(call))
         for s in nodes:
+            self.shown.update(brought_for(shown, s))
             if isinstance(s, ast.Assign) and all_ranks_pass(self.facts, train, s.value, same, assigned=True):
                 self.shown.update(shown.of_text(s))
         part = of_the_batch(train, {v.name for v, _ in self.counters}, self.shown)

@@ -25,9 +25,19 @@ PLAIN = (
 )
 
 
-@once_a_pass
 def same_numbers(facts: Facts, passing: DataPass) -> set[str]:
     """The names to which every statement of the step that gives them a value gives such a number."""
+    return _computed(facts, passing) | running_names(facts, passing)
+
+
+@once_a_pass
+def running_names(facts: Facts, passing: DataPass) -> set[str]:
+    """Those that running.py has found to be the same, once what they are made of is brought together."""
+    return set()
+
+
+@once_a_pass
+def _computed(facts: Facts, passing: DataPass) -> set[str]:
     stores: dict[str, list[Store | None]] = {}
     for n in (n for s in passing.body for n in walk(s, ast.Name) if not isinstance(n.ctx, ast.Load)):
         stores.setdefault(n.id, []).append(given_by(facts, n))
@@ -50,9 +60,15 @@ def given_by(facts: Facts, name: ast.Name) -> Store | None:
     return up if isinstance(up, ast.AugAssign) or (isinstance(up, ast.Assign) and len(up.targets) == 1) else None
 
 
-def is_number(facts: Facts, value: ast.expr, own: Collection[str] = (), deep: int = 0) -> bool:
-    """Whether an expression is arithmetic, or a text of it, into which none of the names goes."""
-    for n in walk(value):
+def is_number(
+    facts: Facts, value: ast.expr, own: Collection[str] = (), known: Collection[ast.AST] = (), deep: int = 0
+) -> bool:
+    """Whether an expression is arithmetic, or a text of it, into which none of the names goes.
+
+    `known`: parts of it that are numbers, whatever goes into them.
+    """
+    inside = {n for k in known for n in walk(k)}
+    for n in (n for n in walk(value) if n not in inside):
         if not isinstance(n, PLAIN) or (isinstance(n, DOTTED) and spelled(n) in own):
             return False
         if isinstance(n, ast.Call) and not _computes(facts, n.func, own, deep):
@@ -76,7 +92,7 @@ def _computes(facts: Facts, func: ast.expr, own: Collection[str], deep: int) -> 
     given = [a.arg for a in walk(f.args, ast.arg)]
     theirs = set(own) - {*given, *(n.id for n in walk(f, ast.Name) if isinstance(n.ctx, ast.Store))}
     values = [e for s in statements for e in _expressions(s)]
-    return all(is_number(facts, e, theirs, deep + 1) for e in values)
+    return all(is_number(facts, e, theirs, deep=deep + 1) for e in values)
 
 
 def _expressions(s: ast.stmt) -> list[ast.expr]:

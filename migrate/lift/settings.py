@@ -13,6 +13,7 @@ from .lasting import Lasting
 from .loaders import is_loader
 from .printed import shows_its_part
 from .recipe import CannotLift, Recipe
+from .same_numbers import running_names
 
 CODE = "PTM703"
 WITH_NORMS = ("BatchNorm", "torchvision.models", "import models", "timm", "torch.hub")
@@ -43,6 +44,8 @@ def settings_of(
             lines.append('loss_reduction = "sum"')
         if recipe.decided_late:
             lines.append('divide_batches = "loaders"')
+        elif facts.ours and running_names(facts, recipe.train):
+            lines.append('divide_batches = "processes"')  # dp would run the step, and count the batch, once a device
         told += _of_shares(facts, recipe, collected)
         for call in parts:
             where = CannotLift(call, "on several processes that is its share of the batch")

@@ -91,7 +91,7 @@ class Shown:
         if is_print(call):
             return dict(found)
         if keeps(call) or not shows(call):  # what is kept may be differentiated later on
-            found = [(e, kind) for e, kind in found if _is_number(self.sums, e)]
+            found = [(e, kind) for e, kind in found if shows_number(self.sums, e)]
         values = [e for e, _ in found if not self.sums.is_size(e)]
         counted = _last(call) == "update"  # by a bar, of what this process has seen
         return dict(found) if values or not counted else {}
@@ -112,7 +112,7 @@ class Shown:
         for e, own in self._parameters(call):
             only_shown = bool(own) and all(self._is_shown(n) for n in own)
             for value, kind in self._largest(e):
-                if only_shown or (kind == "mean" and _is_number(self.sums, value)):
+                if only_shown or (kind == "mean" and shows_number(self.sums, value)):
                     found[value] = kind
         return found
 
@@ -157,6 +157,10 @@ class Shown:
             return {}
         return dict(self._largest(value))
 
+    def of_value(self, value: ast.expr) -> dict[ast.AST, str]:
+        """The same of any expression."""
+        return dict(self._largest(value))
+
     def _largest(self, node: ast.AST) -> Iterator[tuple[ast.expr, str]]:
         if isinstance(node, ast.Lambda) or node.__class__ in COMPREHENSIONS:
             return
@@ -198,38 +202,38 @@ def _given_beyond(f: ast.FunctionDef, call: ast.Call) -> Iterator[tuple[str, ast
         yield from ((f.args.kwarg.arg, k.value) for k in call.keywords if k.arg is not None and k.arg not in named)
 
 
-def _is_number(sums: Sums, e: ast.expr) -> bool:
+def shows_number(sums: Sums, e: ast.expr) -> bool:
     """Whether nothing can be differentiated through a value."""
     if isinstance(e, (ast.Constant, ast.Compare)) or sums.alike(e) or sums.is_size(e):
         return True
     if isinstance(e, ast.BinOp):
-        return _is_number(sums, e.left) and _is_number(sums, e.right)
+        return shows_number(sums, e.left) and shows_number(sums, e.right)
     if isinstance(e, ast.UnaryOp):
-        return _is_number(sums, e.operand)
+        return shows_number(sums, e.operand)
     if isinstance(e, ast.Attribute):
-        return e.attr == "data" or _is_number(sums, e.value)
+        return e.attr == "data" or shows_number(sums, e.value)
     if isinstance(e, ast.Subscript):
-        return _is_number(sums, e.value)
+        return shows_number(sums, e.value)
     if isinstance(e, ast.Name):
         made = sums.made(e)
         if made is None:
             handed = sums.handed(e)
-            return bool(handed) and all(_is_number(*each) for each in handed)
-        return _is_number(sums, made)
+            return bool(handed) and all(shows_number(*each) for each in handed)
+        return shows_number(sums, made)
     return isinstance(e, ast.Call) and _gives_number(sums, e)
 
 
 def _gives_number(sums: Sums, call: ast.Call) -> bool:
     if isinstance(call.func, ast.Name):
         given = as_given(sums.facts, call)
-        if given is not None and _is_number(sums, given):
+        if given is not None and shows_number(sums, given):
             return True
         entered = sums.entered(call)
-        return call.func.id in ("float", "int") or (bool(entered) and all(_is_number(*each) for each in entered))
+        return call.func.id in ("float", "int") or (bool(entered) and all(shows_number(*each) for each in entered))
     if not isinstance(call.func, ast.Attribute) or call.func.attr in NUMBERS:
         return isinstance(call.func, ast.Attribute)
     of = [call.func.value] if sums.of_the_samples(call.func.value) else []
-    return bool(of or call.args) and all(_is_number(sums, e) for e in (*of, *call.args))
+    return bool(of or call.args) and all(shows_number(sums, e) for e in (*of, *call.args))
 
 
 def of_the_batch(train: DataPass, whole: set[str], brought: dict[ast.AST, str]) -> set[str]:

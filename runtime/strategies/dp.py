@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ..hooks import overridden
+from ..whole import runs_once
 from .base import Strategy, with_step_end
 from .ddp import DDPStrategy
 from .needs import features_of
@@ -86,7 +87,8 @@ class _OverDevices(Strategy):
         """Does this step need the samples of a batch together?"""
         validates = name == "validation_step" and module.trainer.state == "fit"
         kept = name in ("validation_step", "test_step") and adds_up(module, name)
-        return module.trainer.whole or kept or (validates and not module.divide_validation)
+        once = name == "training_step" and runs_once(module)
+        return module.trainer.whole or once or kept or (validates and not module.divide_validation)
 
     @property
     def devices(self) -> list[torch.device]:
@@ -109,8 +111,7 @@ class DataParallelStrategy(_OverDevices):
 
     def check_run(self, trainer: Trainer, module: Module, stage: str, resumes: bool) -> None:
         features = features_of(trainer, module, stage, resumes)
-        divided = module.divide_batches is not False  # else the step runs once
-        self.check({**features, "manual": features.get("manual", False) and divided})
+        self.check({**features, "manual": features.get("manual", False) and not runs_once(module)})
 
 
 @register("ddp2")

@@ -170,6 +170,25 @@ def test_the_samplers_of_one_process_stay(before, after):
     check(HEAD + before + "\n", HEAD + after + "\n", select="PTM401,PTM102")
 
 
+@pytest.mark.parametrize("test", ["args.local_rank == -1", "not args.distributed", "world_size == 1", "not is_ddp()"])
+def test_and_where_they_stand_first(test):
+    """As in Hugging Face's early examples."""
+    branch = "    s = RandomSampler(d)\nelse:\n    s = DistributedSampler(d)\ntrain = DataLoader(d, sampler=s)\n"
+    epochs = "if args.local_rank != -1:\n    s.set_epoch(1)\n"
+    after = "s = RandomSampler(d)\ntrain = DataLoader(d, sampler=s)\n"
+    check(f"{HEAD}if {test}:\n{branch}{epochs}", HEAD + after, select="PTM401")
+
+
+@pytest.mark.parametrize("test", ["args.balanced", "args.train", "len(d) > 9"])
+def test_what_asks_for_something_else_may_be_true_of_several_processes(test):
+    branch = (
+        "    s = WeightedRandomSampler(w, 9)\nelse:\n    s = DistributedSampler(d)\ntrain = DataLoader(d, sampler=s)\n"
+    )
+    result = migrated(f"{HEAD}if {test}:\n{branch}", "PTM401")
+    assert "WeightedRandomSampler(w, 9)\nelse:\n    s = DistributedSampler(d, num_replicas=1, rank=0)" in result.text
+    assert "DistributedSampler kept" in result.attention[0].message
+
+
 @pytest.mark.parametrize(
     "source",
     [

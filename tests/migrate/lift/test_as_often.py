@@ -43,7 +43,6 @@ def test_what_every_rank_adds_alike_is_not(each):
 @pytest.mark.parametrize(
     "each",
     [
-        "if loss.item() < 1.12:\n            n += 1",
         "if (out.argmax(1) == y).float().mean() > 0.5:\n            n += len(x)",
         "k = 0\n        while k < len(x):\n            k += 1; n += 1",
         "for o in out:\n            if o.max() > out.max() - 1:\n                n += 1",

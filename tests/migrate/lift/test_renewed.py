@@ -74,7 +74,9 @@ def test_above_the_epochs_it_has_what_is_plain_there():
 def test_a_schedule_of_the_epoch_is_none_of_the_constructors():
     text = IN_PLACE.replace("    total = 0.\n", "    total = 0.\n    decay = StepLR(optimizer, 1)\n")
     text = text.replace("        optimizer.step()\n", "        optimizer.step()\n        decay.step()\n")
-    text = text.replace("        loss.backward()\n", "        total = total * 0.9\n        loss.backward()\n")
+    text = text.replace(
+        "        loss.backward()\n", "        total = total * x.max().item()\n        loss.backward()\n"
+    )
     assert "super().__init__()" in (result := check_same(text, "manual")) and "self.decay = decay" not in result
 
 

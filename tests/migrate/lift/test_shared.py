@@ -65,6 +65,7 @@ STAY = {
         "seen = 0\nbest = 1e9", "seen, best = 0, 1e9"
     ),
     "an infinity": script("best", end="best = min(best, total)\nreport()").replace("1e9", "float('inf')"),
+    "a count of the batches of which the loss is low": script("seen", "if loss.item() < 1:\n    seen += 1\nreport()"),
     "a flag": script("last", "if step == 1 and not last:\n    last = True\n    report()"),
     "read by what is called": script(
         "seen", "seen += 1\nagain()", function=REPORT + "\ndef again():\n    report()\n    report(1)\n"
@@ -82,7 +83,6 @@ KEPT = {
     "a batch": script("a.shape", "report()"),
     "a sum over batches": script("round(total, 4)", "report()"),
     "what is computed of a batch": script("last > 1", "last = loss.item()\nreport()"),
-    "a count of some batches": script("seen", "if loss.item() < 1:\n    seen += 1\nreport()"),
     "what a function adds of a batch": script(
         "round(seen, 4)",
         "add(loss.item())\nprint(f'{seen:.4f}')",

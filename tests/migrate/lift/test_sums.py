@@ -58,11 +58,7 @@ def test_numbers_are_brought_together(sums, becomes):
     ("start", "sums"),
     [
         ("0", "kept = total = total + (out.argmax(1) == y).sum()"),
-        ("0", "total = total + loss.detach()\n        kept = total"),
-        ("torch.zeros(())", "total = total + loss.detach()"),
         ("[]", "total = total + [loss.item()]"),
-        ("torch.zeros(())", "total = total + loss.item()"),
-        ("0.0", "total = total + loss.item() + x.size(0)"),
         ("0.0", "total += math.exp(loss.item())"),
         ("0.0", "perplexity = loss.detach().exp()\n        total += perplexity.item() * 2"),
         ("0.0", "total += min(loss.item(), 1.0)"),
@@ -71,11 +67,7 @@ def test_numbers_are_brought_together(sums, becomes):
     ],
     ids=[
         "of two names",
-        "a name of the tensor",
-        "tensors that begin as one",
         "lists",
-        "a tensor at first",
-        "a longer sum",
         "a power",
         "a power by a name",
         "the least",

@@ -8,10 +8,12 @@ from .codemods.base import apply
 from .codemods.every import outermost, plan_all, seen
 from .codemods.keep_loop import KeepLoop
 from .codemods.once import Once, names_read
+from .facts.of_inputs import is_of_inputs
 from .facts.runtime_names import RUNTIME, as_import, imported_as
 from .facts.script import Facts, facts_of
 from .facts.trains import trains
 from .lift.imports import import_edit
+from .lift.placing import draws_batches
 from .lift.recipe import CannotLift
 from .report import Note
 from .result import Options, Result
@@ -41,10 +43,16 @@ def kept_loop(facts: Facts, options: Options, attention: list[Note]) -> Result:
         text = text[:at] + new + text[at:]
     attention = [*attention, *stay_in_loop(facts, options)]
     first = next((c.edit for c in keep), None) if trains(facts) else None
-    if first is not None:
+    if first is not None and not _attacks_for_others(facts):
         says = "every process computes every batch whole: a kept loop's data is not divided over processes"
         attention = [*attention, Note(first.line, first.column, "PTM703", says)]
     return Result(text, "loop", [c.edit for c in changes if c.told], attention)
+
+
+def _attacks_for_others(facts: Facts) -> bool:
+    """Whether the file has gradients of inputs alone, in functions that others give batches of theirs."""
+    of_inputs = all(is_of_inputs(facts, c) for c in facts.calls_of("backward"))
+    return facts.is_library and of_inputs and not draws_batches(facts)
 
 
 def decided(why: CannotLift) -> Note:

@@ -48,7 +48,7 @@ def needs_cpu(r: Rewriter) -> tuple[ast.expr, str] | None:
     kept = kept_tensor(facts, [*read, *called, *around]) or tensor_of_object(facts, r.chunks)
     if kept is not None:
         return kept, "this tensor, which the loop reads"
-    unmoved = given_first(facts, r.chunks, {n for n, _ in read}, homes)
+    unmoved = given_first(facts, r.chunks, {n for n, _ in read}, homes) or given_back(facts, r.chunks, read)
     if unmoved is not None:
         return unmoved, "this tensor, which the loop reads"
     held = next((c for c in filled_in_loops(facts) if c not in r.own_device.calls), None)
@@ -102,6 +102,40 @@ def given_first(facts: Facts, chunks: list[Chunk], names: Set[str], homes: tuple
         if not any(True for _ in of_objects) and facts.scopes.scope_of(name).lookup(name.id) in homes:
             return given
     return None
+
+
+def given_back(facts: Facts, chunks: list[Chunk], names: Iterable[tuple[str, Scope]]) -> ast.expr | None:
+    """What a network's method made above the loop, in which another one gets it: `x = net.sample(8)`, `net.loss(x)`."""
+    given = {n.id for chunk in chunks for s in chunk.statements for c in walk(s, ast.Call) if _of_network(facts, c)
+             for a in given_to(c) for n in walk(a, ast.Name)}  # fmt: skip
+    for name, home in names:
+        made = (
+            s for store in home.stores.get(name, ()) if isinstance(s := facts.scopes.statement_of(store), ast.Assign)
+        )
+        for s in made if name in given else ():
+            if isinstance(s.value, ast.Call) and _of_network(facts, s.value) and _gives_tensors(facts, s.value):
+                return s.value
+    return None
+
+
+def _gives_tensors(facts: Facts, call: ast.Call) -> bool:
+    """Whether a network is called itself, or a method of it that returns a tensor, or several."""
+    if not isinstance(call.func, ast.Attribute):
+        return True
+    methods = (facts.classes.methods(c).get(call.func.attr) for c in facts.classes.modules)
+    returned = [r.value for m in methods if m is not None for r in walk(m, ast.Return)]
+    parts = [p for v in returned for p in (v.elts if isinstance(v, (ast.Tuple, ast.List)) else [v])]
+    return any(facts.tensors.is_tensor(p.value if isinstance(p, ast.Subscript) else p) for p in parts)
+
+
+def _of_network(facts: Facts, call: ast.Call) -> bool:
+    """A call of a network of this scope, or of a method of it that its class has here."""
+    f = call.func
+    owner = f.value if isinstance(f, ast.Attribute) else f
+    if isinstance(f, ast.Attribute) and not any(f.attr in facts.classes.methods(c) for c in facts.classes.modules):
+        return False
+    scope = facts.scopes.scope_of(owner).lookup(owner.id) if isinstance(owner, ast.Name) else None
+    return isinstance(owner, ast.Name) and scope is not None and made_network(facts, owner.id, scope) is not None
 
 
 def _object_of(facts: Facts, given: ast.expr, homes: tuple[Scope, ...]) -> ast.Name | None:

@@ -585,3 +585,46 @@ def test_a_script_that_brings_nothing_to_the_device_it_names(line, given, tmp_pa
 )
 def test_and_one_that_may(line):
     assert not names_no_device(Facts(IDLE.format(line, "held.x")))
+
+
+BY_METHODS = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(2, 1)
+
+    def sample(self, n):
+        made = torch.rand(n, 2)
+        return made[:, 0:1], made[:, 1:2]
+
+    def count(self):
+        return sum(p.numel() for p in self.parameters())
+
+    def loss(self, x, y, weight=1.0):
+        return weight * self.a(torch.cat([x, y], 1)).pow(2).mean()
+
+
+net = Net()
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+x, y = net.sample(8)
+z = net.count()
+loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.rand(8, 1), torch.rand(8, 1)), 4)
+for a, b in loader:
+    loss = net.loss({}) + 0 * nn.MSELoss()(a, b)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    print(loss.item())
+"""
+
+
+@pytest.mark.parametrize(("given", "stays"), [("x, y", True), ("a, y[:4]", True), ("a, b", False), ("a, b, z", False)])
+def test_what_a_network_made_above_the_loop_and_gets_there(tmp_path, given, stays):
+    """`x, y = net.sample(8)`: nothing moves them to where the Trainer places the network."""
+    assert ('accelerator="cpu"' in check_on_card(tmp_path, BY_METHODS.format(given))) is stays

@@ -67,6 +67,28 @@ def test_a_network_that_is_made_for_it_below_the_training_is_where_the_script_pu
     assert "model = nn.Linear(4, 3)\n" in texts["main"]
 
 
+FOR_OTHERS = """\
+import torch
+from torch.nn import functional as F
+
+
+def adversarial(model, x, y):
+    d = torch.zeros_like(x).requires_grad_()
+    F.cross_entropy(model(x + d), y).backward()
+    step = d.grad.detach().sign()
+    model.zero_grad()
+    return x + 0.1 * step
+"""
+
+
+@pytest.mark.parametrize(("text", "told"), [(FOR_OTHERS, False), (ATTACK, True)])
+def test_what_others_give_their_batches_to_says_nothing_of_whole_ones(text, told):
+    """Their step may well divide them; a file with a loop over batches of its own computes those whole."""
+    notes = [n.message for n in migrate_text(text).attention]
+    assert any("those of inputs" in n for n in notes)
+    assert any("every process computes every batch whole" in n for n in notes) is told
+
+
 WEIGHTS = [
     (
         "delta.data = delta + 0.1 * torch.sign(delta.grad.detach())",

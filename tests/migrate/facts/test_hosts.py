@@ -1,6 +1,8 @@
 """Places that are the CPU: what is brought there stays there."""
 
 import pytest
+from ptmigrate.migrate.facts.hosts import names_no_device
+from ptmigrate.migrate.facts.script import Facts
 from ptmigrate.migrate.migrate import migrate_text
 
 HEAD = """\
@@ -52,3 +54,26 @@ def test_what_the_script_wants_on_the_cpu(body):
 @pytest.mark.parametrize("body", GOES.values(), ids=GOES)
 def test_a_choice_of_the_device_goes(body):
     assert "    return x\n" in migrated(body)
+
+
+@pytest.mark.parametrize("says", ["# no cuda here", '"""Without a GPU."""', "pass  # .to(device)"])
+def test_comments_and_docstrings_name_none(says):
+    assert names_no_device(Facts(f"import torch\n{says}\nx = torch.ones(3)\n"))
+
+
+@pytest.mark.parametrize(
+    "says",
+    [
+        "x = x.to(y)",
+        "x = x.cuda()",
+        "use_gpu = True\nopen(use_gpu)",
+        "where = 'cuda:0'\nopen(where)",
+        "from gpus import first",
+        "run(device=0)",
+        "def on_device(f):\n    pass",
+        "class Device:\n    pass",
+        "def f(gpu):\n    pass",
+    ],
+)
+def test_code_names_one(says):
+    assert not names_no_device(Facts(f"import torch\nx = torch.ones(3)\n{says}\n"))

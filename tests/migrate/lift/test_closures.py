@@ -100,10 +100,10 @@ UNCHANGED = {
     "of an attribute, which others may set": SCRIPT.replace("sgd = ", "class Of: pass\nof = Of()\nof.sgd = ").replace(
         ", sgd)", ", of.sgd)"),
     "made in the first epoch": SCRIPT.replace("train_step = make_step(net, criterion, sgd)\n", "").replace(
-        "    net.train()\n", "    if epoch == 0:\n        train_step = make_step(net, criterion, sgd)\n    net.train()\n"),
+        "    net.train()\n", "    if epoch == 0:\n        print('made')\n        train_step = make_step(net, criterion, sgd)\n    net.train()\n"),
     "a default of another time": SCRIPT.replace("def make_step", "W = 1.0\n\n\ndef make_step").replace(
-        "optimizer):", "optimizer, w=W):").replace("x)), y)", "x)), y) * w").replace("look = make", "W = 5.0\nlook = make"),
-    "another function sets it": SCRIPT.replace("for epoch", "def again():\n    global net\n    net = None\n\n\nfor epoch"),
+        "optimizer):", "optimizer, w=W):").replace("x)), y)", "x)), y) * w").replace("train_step = make", "W = 5.0\ntrain_step = make"),
+    "another function sets it": SCRIPT.replace("train_step = make", "def again():\n    global net\n    net = None\n\n\ntrain_step = make"),
     "called above": SCRIPT.replace("for epoch in range(3):\n", "for epoch in range(3):\n    epoch and train_step(x, y)\n").replace(
         "train_step = make_step(net, criterion, sgd)\n", "").replace("    net.train()\n", "    train_step = make_step(net, criterion, sgd)\n"),
 }  # fmt: skip

@@ -307,29 +307,6 @@ def test_one_that_may_name_another(device):
     assert 'accelerator="cpu")' not in text
 
 
-@pytest.mark.parametrize("says", ["# no cuda here", '"""Without a GPU."""', "pass  # .to(device)"])
-def test_comments_and_docstrings_name_none(says):
-    assert names_no_device(Facts(f"import torch\n{says}\nx = torch.ones(3)\n"))
-
-
-@pytest.mark.parametrize(
-    "says",
-    [
-        "x = x.to(y)",
-        "x = x.cuda()",
-        "use_gpu = True\nopen(use_gpu)",
-        "where = 'cuda:0'\nopen(where)",
-        "from gpus import first",
-        "run(device=0)",
-        "def on_device(f):\n    pass",
-        "class Device:\n    pass",
-        "def f(gpu):\n    pass",
-    ],
-)
-def test_code_names_one(says):
-    assert not names_no_device(Facts(f"import torch\nx = torch.ones(3)\n{says}\n"))
-
-
 OBJECT = LOADED.replace(
     "def scaled(x):",
     """class Noise:

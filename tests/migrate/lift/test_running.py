@@ -91,8 +91,6 @@ WHOLE = {
     "what a function reads": ("0.0", "def seen():|    return net.seen|value = beta * value + seen()"),
     "what is cut off": ("0.0", "value = beta * value + 0.1 * int(loss.item() * 20)"),
     "what was cut off": ("0.0", "cut = int(loss.item() * 20)|value = max(value, cut)"),
-    "in an attribute": ("0.0", "net.value = beta * net.value + loss.item()"),
-    "in an attribute that is asked for": ("0.0", "if loss.item() < net.value:|    net.value = loss.item()"),
     "by the way": ("0.0", "value, low = beta * value + loss.item(), low"),
 }
 
@@ -102,6 +100,48 @@ def test_others_take_whole_batches(change):
     result = migrate_text(script(*change))
     assert "divide_batches = False" in result.text
     assert any("every process computes every training batch whole" in n.message for n in result.attention)
+
+
+LEARNER = """\
+import torch
+from torch import nn
+
+
+class Learner:
+    def __init__(self):
+        self.net = nn.Linear(3, 2)
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+        samples = torch.utils.data.TensorDataset(torch.randn(32, 3), torch.randint(0, 2, (32,)))
+        self.loader = torch.utils.data.DataLoader(samples, 8)
+        self.value = 9.0
+
+    def fit(self):
+        for epoch in range(2):
+            for x, y in self.loader:
+                loss = nn.functional.cross_entropy(self.net(x), y)
+                self.optimizer.zero_grad()
+                loss.backward()
+                self.optimizer.step()
+                STEP
+            print(f"{self.value:.5f}")
+
+
+torch.manual_seed(0)
+Learner().fit()
+"""
+OF_AN_OBJECT = [
+    ("self.value = 0.9 * self.value + 0.1 * loss.item()", True),
+    ("if loss.item() < self.value:\n                    self.value = loss.item()", True),
+    ("self.value = 2 * self.value", False),  # the same on every rank
+    ("print(self.value)", False),
+]
+
+
+@pytest.mark.parametrize(("step", "whole"), OF_AN_OBJECT)
+def test_in_an_object_of_the_script_they_take_whole_batches(step, whole):
+    """Each process kept that of its share there, and nothing was told."""
+    text = check_same(LEARNER.replace("STEP", step), "module")
+    assert ("divide_batches = False" in text) is whole
 
 
 SUMS = ["value += loss.item()", "value += loss.item()|if i % 2:|    print(value)|    value = 0.0"]

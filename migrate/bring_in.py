@@ -9,13 +9,14 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 from .codemods.mend_async import mend
 from .facts.nodes import is_main_guard, walk
 from .facts.script import Facts
 from .facts.source import SourceError, read_bytes, read_source
-from .given import Stays, starred
+from .given import Stays, device_of, imports_of, starred
 from .joined import Brought, Definition, JoinedScript, LocalModule, asked, names_in
 from .sources import Imports
 
@@ -48,8 +49,10 @@ def bring_in(
         for m in coming:
             alone = m.path in silent and _alone(path, facts, m, imports, others)
             by_itself = any(_own_names(m, s) & set(m.comes) for s in m.facts.tree.body if _is_for_itself(s))
-            m.stays = alone and (by_itself or any(_read_by(p, path, m, imports) & set(m.comes) for p in beside))
-            _only_here(path, m, imports, others if alone else [*others, *beside])
+            for_others = by_itself or any(_read_by(p, path, m, imports) & set(m.comes) for p in beside)
+            m.stays = alone and for_others and _comes_whole(m)
+            if not m.stays:
+                _only_here(path, m, imports, others if alone and not for_others else [*others, *beside])
         coming = [m for m in coming if m.comes]
         stars = starred(facts, [], lambda name: imports.module(path, tuple(name.split("."))))
         return JoinedScript(facts, coming, silent, stars).joined()
@@ -161,6 +164,19 @@ def _alone(script: Path, facts: Facts, m: LocalModule, imports: Imports, others:
     if rest & set(m.comes) or any(f"{name}.".startswith(f"{m.name}.") for name in full):
         return False
     return not any(imports.real(m.path) in imports.direct(p, script) for p in others)
+
+
+def _comes_whole(m: LocalModule) -> bool:
+    """Whether what comes can bring all that it reads of its file, so that the script imports no more of that."""
+    reached = set(m.comes)
+    while more := {n for r in reached for n in _reads(m.own[r]) & m.own.keys()} - reached:
+        reached |= more
+    read = {n for r in reached for n in _reads(m.own[r])} - m.own.keys()
+    binds, imported = m.facts.scopes.module.binds, partial(imports_of, m.facts, package=m.package)
+    if any(binds(n) and not imported(n) and device_of(m.facts, n) is None for n in read):
+        return False
+    m.comes = {name: d for name, d in m.own.items() if name in reached}
+    return True
 
 
 def _facts(path: Path) -> Facts:

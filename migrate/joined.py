@@ -100,6 +100,7 @@ class JoinedScript:
             self._through_the_module(m)
         at = self._room()
         lines, starts = self._definitions()
+        lines = ["", "", *lines] if at > 1 and self.facts.text.lines[at - 2].strip() else lines
         self.edits.replace_lines(at, at - 1, lines)
         text = self.edits.done()
         Facts(text)
@@ -148,7 +149,8 @@ class JoinedScript:
     def _set_from_outside(self) -> set[str]:
         """What may be given to a file as an attribute: `engine.options = options`."""
         files = (self.facts, *(m.facts for m in self.modules))
-        return {n.attr for f in files for n in f.walk(ast.Attribute) if not isinstance(n.ctx, ast.Load)}
+        stored = ((f, n) for f in files for n in f.walk(ast.Attribute) if not isinstance(n.ctx, ast.Load))
+        return {n.attr for f, n in stored if not f.classes.is_self(n.value)}
 
     def _want(self, m: LocalModule, name: str) -> None:
         """Imports that give the script a name of another file, the very same thing."""

@@ -360,6 +360,45 @@ def test_a_script_beside_it_finds_the_loop_where_it_was(tmp_path):
     assert not any(m.report.changed for m in migrated(tmp_path, in_place=True).values())
 
 
+def own_meter(engine):
+    """The engine with its meter in its own file."""
+    return engine.replace("from helpers import Meter\n", HELPERS)
+
+
+def test_what_it_reads_of_its_file_is_copied_with_it(tmp_path, forked_runs):
+    """So that the script has no more to do with the file that is left to the other one."""
+    written(tmp_path, {"train.py": TRAIN, "engine.py": own_meter(ENGINE), "more.py": OTHER})
+    done = migrated(tmp_path, in_place=True)
+    text = done["train.py"].result.text
+    assert "engine" not in text and text.index("class Meter:") < text.index("meter = Meter()")
+    assert done["engine.py"].result.text == own_meter(ENGINE)
+    (tmp_path / "train.py").write_text(text)
+    assert not any(m.report.changed for m in migrated(tmp_path, in_place=True).values())
+    before = written(tmp_path / "before", FILES)
+    old, new = (run(python(), f / "train.py", [], tmp_path / f"{f.name}.out", 100) for f in (before, tmp_path))
+    assert old.ok and new.ok and new.losses == old.losses and new.parameters == old.parameters
+
+
+READS = {
+    "a value of its file": own_meter(ENGINE)
+    .replace("import math\n", "import math\nRATE = 1\n")
+    .replace("SystemExit(1)", "SystemExit(RATE)"),
+    "a value that what it reads reads": own_meter(ENGINE)
+    .replace("import math\n", "import math\nSTART = 0\n")
+    .replace("self.sum = self.count = 0", "self.sum = self.count = START"),
+}
+
+
+@pytest.mark.parametrize("engine", READS.values(), ids=READS.keys())
+def test_it_stays_where_it_reads_what_would_be_imported_still(tmp_path, engine):
+    written(tmp_path, {"train.py": TRAIN, "engine.py": engine, "more.py": OTHER})
+    done = migrated(tmp_path, in_place=True)
+    assert done["train.py"].report.plan == "loop"
+    for name, m in done.items():
+        (tmp_path / name).write_text(m.result.text if m.result is not None else m.source.text)
+    assert not any(m.report.changed for m in migrated(tmp_path, in_place=True).values())
+
+
 STARTED = "\n\nif __name__ == '__main__':\n    train_one_epoch(*map(float, '123456'))\n"
 
 

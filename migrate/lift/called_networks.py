@@ -41,6 +41,8 @@ def works_with_network(facts: Facts, call: ast.Call, depth: int = 0) -> bool:
     """Whether a call is one of a network, gives one to a function, or is one of a function that does either."""
     if calls_network(facts, call) or given_networks(facts, call) or _calls_itself(facts, call):
         return True
+    if _calls_own_layer(facts, call):
+        return True
     there, f = called_there(facts, call) if depth < DEPTH else (facts, None)
     inner = (n for n in walk(f, ast.Call)) if f is not None else ()
     return any(works_with_network(there, n, depth + 1) for n in inner)
@@ -53,6 +55,17 @@ def _calls_itself(facts: Facts, call: ast.Call) -> bool:
     if not (isinstance(own, ast.Name) and own.id == "self"):
         return False
     return any(up in facts.classes.modules for up in facts.scopes.ancestors(call))
+
+
+def _calls_own_layer(facts: Facts, call: ast.Call) -> bool:
+    """`self.layer(x)` in a method of a network."""
+    f = call.func
+    if not (isinstance(f, ast.Attribute) and facts.classes.is_self(f.value) and call.args):
+        return False
+    if not any(up in facts.classes.modules for up in facts.scopes.ancestors(call)):
+        return False
+    values = attribute_values(facts, f)
+    return bool(values) and all(isinstance(v, ast.Call) and facts.placed.is_module(v) for v in values)
 
 
 def given_networks(facts: Facts, call: ast.Call) -> list[ast.expr]:

@@ -99,6 +99,19 @@ def _gives_made(facts: Facts, call: ast.Call, depth: int) -> bool:
     return False
 
 
+def makes_inside(home: Facts, f: ast.FunctionDef | ast.AsyncFunctionDef, depth: int = 0) -> bool:
+    """Whether a method of a network, or one that it calls, makes a tensor and says nothing of where."""
+    if depth > DEPTH or not _names_none(home):
+        return False
+    c = home.classes.holder(f)
+    methods = home.classes.methods(c) if c is not None else {}
+    for call in walk(f, ast.Call):
+        own = call.func.attr if isinstance(call.func, ast.Attribute) and home.classes.is_self(call.func.value) else None
+        if _is_made(home, call) or (own in methods and makes_inside(home, methods[own], depth + 1)):
+            return True
+    return False
+
+
 def _named(facts: Facts, e: ast.expr) -> ast.expr:
     """What a name was given, where that is one thing."""
     home = facts.scopes.scope_of(e).lookup(e.id) if isinstance(e, ast.Name) else None

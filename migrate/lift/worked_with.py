@@ -10,15 +10,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Set
 
+from ..facts.arguments import argument, given_to
 from ..facts.asked import asks
 from ..facts.in_course import callers_of, function_around
 from ..facts.nodes import walk
 from ..facts.scopes import Scope
 from ..facts.script import Facts
+from .called_networks import called_there
 from .chunks import given_arguments
 from .loaders import is_loader, looped_over
 from .networks import OF_NETWORKS
 from .nodes import local_function
+from .own_makers import makes_inside
 from .recipe import Recipe
 
 DEPTH = 4  # of methods that call methods
@@ -33,14 +36,73 @@ def worked_with_below(
     """
     for s in statements:
         for n in walk(s, ast.Call):
-            if not isinstance(n.func, ast.Name):
-                continue
-            if n.func.id in networks and (n.args or n.keywords) and not _in_a_loop(facts, n):
+            if _is_worked_with(facts, n, networks):
                 return n
-            f = local_function(facts, n.func)
+            f = local_function(facts, n.func) if isinstance(n.func, ast.Name) else None
             for call in _called_with(facts, n, f, networks) if f is not None and f is not own else ():
                 return call
+            held = _called_by_object(facts, n, networks)
+            if held is not None:
+                return held
     return None
+
+
+def _is_worked_with(facts: Facts, call: ast.Call, networks: Set[str]) -> bool:
+    """`net(x)`, `net.encode(torch.ones(2, 4))`, and `net.sample(8)` that makes the tensors itself."""
+    if isinstance(call.func, ast.Name):
+        return call.func.id in networks and bool(call.args or call.keywords) and not _in_a_loop(facts, call)
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    if not (isinstance(owner, ast.Name) and owner.id in networks) or _in_a_loop(facts, call):
+        return False
+    home, f = called_there(facts, call)
+    return isinstance(f, ast.FunctionDef) and (
+        any(map(facts.tensors.is_tensor, given_to(call))) or makes_inside(home, f)
+    )
+
+
+def _called_by_object(facts: Facts, call: ast.Call, networks: Set[str]) -> ast.Call | None:
+    """The call of a network in a method of an object that was made with it: `self.net(torch.ones(2, 4))`."""
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    if not isinstance(owner, ast.Name) or owner.id in networks or _in_a_loop(facts, call):
+        return None
+    home = facts.scopes.scope_of(owner).lookup(owner.id)
+    values = facts.devices.unpacked(owner.id, home) if home is not None else None
+    made = values[0] if values is not None and len(values) == 1 else None
+    name = made.func.id if isinstance(made, ast.Call) and isinstance(made.func, ast.Name) else None
+    c = next((c for c in facts.walk(ast.ClassDef) if c.name == name and c not in facts.classes.modules), None)
+    if c is None or not isinstance(made, ast.Call):
+        return None
+    held, methods = _attributes_given(facts, c, made, networks), facts.classes.methods(c)
+    for f in _reached(facts, c, call.func.attr) if held else ():  # type: ignore[attr-defined]
+        for n in walk(methods[f], ast.Call):
+            of_self = isinstance(n.func, ast.Attribute) and n.func.attr in held and facts.classes.is_self(n.func.value)
+            if of_self and (n.args or n.keywords) and not _in_a_loop(facts, n):
+                return n
+    return None
+
+
+def _attributes_given(facts: Facts, c: ast.ClassDef, made: ast.Call, networks: Set[str]) -> set[str]:
+    """The attributes of an object that are networks it is made with."""
+    init = facts.classes.methods(c).get("__init__")
+    if init is None:
+        return set()
+    given = {a.arg: argument(made, init, a.arg, bound=True) for a in (*init.args.args, *init.args.kwonlyargs)}
+    named = {name for name, v in given.items() if isinstance(v, ast.Name) and v.id in networks}
+    stores = (s for s in walk(init, ast.Assign) if isinstance(s.value, ast.Name) and s.value.id in named)
+    return {
+        t.attr for s in stores for t in s.targets if isinstance(t, ast.Attribute) and facts.classes.is_self(t.value)
+    }
+
+
+def _reached(facts: Facts, c: ast.ClassDef, method: str) -> set[str]:
+    """A method of a class and those that it calls, and they."""
+    methods = facts.classes.methods(c)
+    reached, more = set[str](), {method} & methods.keys()
+    while more:
+        reached |= more
+        read = (a for m in more for a in walk(methods[m], ast.Attribute) if facts.classes.is_self(a.value))
+        more = ({a.attr for a in read} & methods.keys()) - reached
+    return reached
 
 
 def worked_with_by_callers(facts: Facts, recipe: Recipe, networks: Set[str]) -> ast.Call | None:
@@ -114,11 +176,7 @@ def _called_with(facts: Facts, call: ast.Call, f: ast.FunctionDef, networks: Set
     """The calls of networks in a function, which it is given or reads, outside of loops over data."""
     given = {name for name, v in given_arguments(f, call).items() if isinstance(v, ast.Name) and v.id in networks}
     own = {*facts.scopes.by_node[f].params, *facts.scopes.by_node[f].stores}
-    for n in walk(f):
-        if not (isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and (n.args or n.keywords)):
-            continue
-        if n.func.id in given | (networks - own) and not _in_a_loop(facts, n):
-            yield n
+    yield from (n for n in walk(f, ast.Call) if _is_worked_with(facts, n, given | (networks - own)))
 
 
 def _in_a_loop(facts: Facts, call: ast.Call) -> bool:

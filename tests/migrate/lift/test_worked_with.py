@@ -122,3 +122,100 @@ def test_by_way_of_its_object(tmp_path, calls):
 )
 def test_what_its_object_does_with_batches(tmp_path, calls):
     assert STAYS not in check_on_card(tmp_path, f"{OBJECT}{calls}\n")
+
+
+NETWORK = """\
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 3)
+
+    def forward(self, x):
+        return self.layer(x)
+
+    def noise(self, n):
+        return torch.randn(n, 4)
+
+    def sample(self, n):
+        return self.layer(self.noise(n))
+
+    def draw(self):
+        return self.layer(torch.ones(2, 4))
+
+    def classify(self, x):
+        return self.layer(x).argmax(1)
+
+    def size(self, scale):
+        return scale * sum(p.numel() for p in self.parameters())
+
+
+class Shows:
+    def __init__(self, title, model=None):
+        self.title, self.size = title, 4
+        self.model = model
+
+    def one(self):
+        print(self.title, self.model(torch.ones(1, self.size)).tolist())
+
+    def all(self):
+        self.one()
+
+    def batches(self, loader):
+        for x, y in loader:
+            print(self.model(x).argmax(1).tolist())
+
+    def name(self):
+        print(self.title, type(self.model).__name__)
+
+
+torch.manual_seed(0)
+net = Net()
+other = nn.Linear(4, 3)
+shows, others = Shows("net", net), Shows("other", other)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+samples = torch.utils.data.TensorDataset(torch.randn(16, 4), torch.randint(0, 3, (16,)))
+loader = torch.utils.data.DataLoader(samples, 4)
+for epoch in range(2):
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(net(x), y)
+        loss.backward()
+        optimizer.step()
+    print(epoch, loss.item())
+"""
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        "print(net.draw().tolist())",
+        "print(net.sample(2).tolist())",
+        "print(net.classify(torch.ones(2, 4)).tolist())",
+        "def show(m):\n    print(m.classify(torch.ones(2, 4)).tolist())\n\n\nshow(net)",
+        "shows.one()",
+        "shows.all()",
+        "s = Shows(model=net, title='mine')\ns.one()",
+    ],
+)
+def test_by_a_method_of_it_or_of_what_holds_it(tmp_path, calls):
+    assert STAYS in check_on_card(tmp_path, f"{NETWORK}{calls}\n")
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        "print(net.size(2))",
+        "for x, y in loader:\n    print(net.classify(x).tolist())",
+        "shows.name()",
+        "shows.batches(loader)",
+        "others.one()",
+        "others.all()",
+        "Shows('net', other).name()",
+    ],
+)
+def test_and_what_nothing_unmoved_meets_there(tmp_path, calls):
+    assert STAYS not in check_on_card(tmp_path, f"{NETWORK}{calls}\n")

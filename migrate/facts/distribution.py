@@ -10,7 +10,7 @@ from itertools import takewhile
 
 from . import horovod_names
 from .arguments import argument, argument_at
-from .environment import ASKING, LAUNCHED_WITH, demands, is_environment
+from .environment import ASKING, LAUNCHED_WITH, demands, is_environment, meeting_points
 from .gathered import ALONE, ALONE_VALUES, TO_ONE
 from .handles import statements_of
 from .nodes import walk
@@ -264,6 +264,7 @@ class Distribution(WrappedModels):
                 yield node, value if _default(node) is not None else f'"{value}"'
         for demand in demands(self.facts):
             yield demand, f"{self.facts.text.get(demand.value)}.get({self.facts.text.get(demand.slice)})"
+        yield from meeting_points(self.facts)
 
     def _converted(self, call: ast.Call, value: str) -> tuple[ast.Call, str]:
         """`float(dist.get_world_size())`, which is 1.0."""

@@ -24,7 +24,8 @@ ASKS = re.compile(r"\b(environ|getenv)\b")
 NAMES = re.compile(
     "|".join(map(re.escape, LAUNCHED_WITH)) + r"|(environ\.get|getenv)\(\s*[A-Za-z_]|environ\[\s*[A-Za-z_]"
 )
-ADDRESSES = {"MASTER_ADDR", "MASTER_PORT", *LAUNCHED_WITH}
+MEETING = {"MASTER_ADDR": "localhost", "MASTER_PORT": "29500"}  # where processes meet, and where torch's launchers say
+ADDRESSES = {*MEETING, *LAUNCHED_WITH}
 
 
 def is_environment(facts: Facts, node: ast.expr) -> bool:
@@ -67,6 +68,31 @@ def demands(facts: Facts) -> Iterator[ast.Subscript]:
         names = {k.value for k in keys.elts if isinstance(k, ast.Constant)} if isinstance(keys, SEQUENCES) else set()
         if isinstance(made.value, ast.Subscript) and names & ADDRESSES and _is_copy(facts, made):
             yield made.value
+
+
+def meeting_points(facts: Facts) -> Iterator[tuple[ast.Subscript, str]]:
+    """`os.environ["MASTER_PORT"]`, an error where nothing sets it, and what asks for it anywhere: with the script's own
+    port where that is written there. Not where the script asks first whether it is set.
+    """
+    for node in facts.walk(ast.Subscript) if "MASTER_" in facts.text.text else ():
+        key = node.slice.value if isinstance(node.slice, ast.Constant) else None
+        if not (isinstance(key, str) and key in MEETING and isinstance(node.ctx, ast.Load)):
+            continue
+        branches = (up for up in facts.scopes.ancestors(node) if isinstance(up, (ast.If, ast.IfExp)))
+        if is_environment(facts, node.value) and not any(key in ast.unparse(up.test) for up in branches):
+            yield node, f"{ast.unparse(node.value)}.get({key!r}, {_said(facts, key)!r})"
+
+
+def _said(facts: Facts, key: str) -> str:
+    """What the script sets a variable to, where each of its statements says the same."""
+    said = set()
+    for s in facts.walk(ast.Assign):
+        if any(_is_address(facts, t) and t.slice.value == key for t in s.targets):  # type: ignore[attr-defined]
+            asks = isinstance(s.value, ast.Call) and facts.names.resolve(s.value.func) in ASKING
+            value = s.value.args[-1] if asks and len(s.value.args) > 1 else s.value  # type: ignore[attr-defined]
+            said.add(value.value if isinstance(value, ast.Constant) else None)
+    [only] = said if len(said) == 1 else [None]
+    return only if isinstance(only, str) else MEETING[key]
 
 
 def asked_by_name(facts: Facts) -> Iterator[tuple[ast.expr, str]]:

@@ -108,3 +108,58 @@ def test_what_says_where_processes_meet_goes(sets):
 )
 def test_what_says_more_stays(sets):
     assert f"{sets}\n" in migrated(f"{HEAD}{sets}\ngo()\n{MEET}", CODE).text
+
+
+@pytest.mark.parametrize(
+    ("read", "after"),
+    [
+        ("print(os.environ['MASTER_ADDR'])", "print(os.environ.get('MASTER_ADDR', 'localhost'))"),
+        (
+            "port = int(os.environ['MASTER_PORT'])\nprint(port)",
+            "port = int(os.environ.get('MASTER_PORT', '29500'))\nprint(port)",
+        ),
+        ("print(f'at {os.environ[\"MASTER_PORT\"]}')", 'print(f\'at {os.environ.get("MASTER_PORT", "29500")}\')'),
+        (
+            "os.environ['MASTER_PORT'] = '12'\nprint(os.environ['MASTER_PORT'])",
+            "print(os.environ.get('MASTER_PORT', '12'))",
+        ),
+        (
+            "os.environ['MASTER_PORT'] = os.environ.get('MASTER_PORT', '12')\nprint(os.environ['MASTER_PORT'])",
+            "print(os.environ.get('MASTER_PORT', '12'))",
+        ),
+        (
+            "os.environ['MASTER_PORT'] = str(port)\nprint(os.environ['MASTER_PORT'])",
+            "print(os.environ.get('MASTER_PORT', '29500'))",
+        ),
+        (
+            "if go:\n    os.environ['MASTER_PORT'] = '1'\nelse:\n    os.environ['MASTER_PORT'] = '2'\nprint(os.environ['MASTER_PORT'])",
+            "print(os.environ.get('MASTER_PORT', '29500'))",
+        ),
+    ],
+)
+def test_where_they_meet_has_an_answer_where_nothing_says_it_any_more(read, after):
+    assert after in migrated(f"{HEAD}{read}\n{MEET}", CODE).text
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        "print(os.environ.get('MASTER_ADDR'))",
+        "print(os.environ['MASTER_NAME'], os.environ[key])",
+        "print(settings['MASTER_ADDR'])",
+        "if 'MASTER_ADDR' in os.environ:\n    print(os.environ['MASTER_ADDR'])",
+        "print(os.environ['MASTER_ADDR'] if os.getenv('MASTER_ADDR') else 'none')",
+    ],
+)
+def test_what_is_asked_with_care_stays(read):
+    assert f"{read}\n" in migrated(f"{HEAD}{read}\n{MEET}", CODE).text
+
+
+def test_a_script_that_distributes_nothing_keeps_its_questions():
+    text = "import os\nimport torch\nprint(os.environ['MASTER_ADDR'])\n"
+    assert migrated(text, CODE).text == text
+
+
+def test_a_read_that_goes_with_its_statement_goes():
+    meet = "where = 'tcp://' + os.environ['MASTER_ADDR']\ndist.init_process_group('nccl', init_method=where)\n"
+    assert "MASTER" not in migrated(HEAD + meet + "model = DDP(torch.nn.Linear(2, 2))\n", CODE).text

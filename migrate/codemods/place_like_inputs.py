@@ -30,6 +30,7 @@ from ._at_hand import decides, given_module, is_called_in_steps, is_helper, met,
 from ._autograd_inputs import autograd_input
 from ._below_training import network_below
 from ._given_to import network_given
+from ._own_weights import weight_in
 from ._partials import gives_device
 from ._same_anywhere import choices
 from ._tensor_names import NO_ARRAY_USE, TENSOR_USE, is_named, is_tensor, may_be_tensor, of_comprehension, used
@@ -274,7 +275,7 @@ class PlaceLikeInputs(Codemod):
         for name in self._locals(facts, f, call):
             if is_tensor(facts, f, name, call) and not (arrays and not used(uses(f), name) & NO_ARRAY_USE):
                 return name
-        weight = facts.classes.weight(holder) if own and holder in facts.classes.modules else None
+        weight = weight_in(facts, holder, f) if own and holder in facts.classes.modules else None
         if alone and weight is None:
             return parameters[0]
         of_batch = self._of_batch(facts, call)

@@ -250,13 +250,21 @@ class JoinedScript:
             self.brought += [(s.lineno, name, m.path) for name in names]
             if gone:
                 left = [alias(a) for a in s.names if a not in gone]
-                alone = [] if m.path in self.silent else [f"import {m.name}"]
+                alone = [] if m.path in self.silent else [self._alone(m)]
                 lines = [f"from {m.name} import {', '.join(left)}"] if left else alone
                 if Splice(self.facts.text).shares_a_line(s):
                     raise Stays(f"the import of {m.name} shares its line")
                 for a in gone:
                     self._by_its_own_name(a)
                 self.edits.replace_lines(s.lineno, s.end_lineno or s.lineno, lines)
+
+    def _alone(self, m: LocalModule) -> str:
+        """What imports a module for what that does: not by a name that is of another thing, `train` of train.py."""
+        top = m.name.partition(".")[0]
+        bound = self.facts.scopes.module.stores.get(top, ())
+        if not self._taken(top) and all(isinstance(self.facts.scopes.parents.get(n), ast.Import) for n in bound):
+            return f"import {m.name}"
+        return f"import {m.name} as {self._another(m, 'module')}"
 
     def _by_its_own_name(self, a: ast.alias) -> None:
         """`from engine import train_one_epoch as train`: what came is `train_one_epoch` here."""

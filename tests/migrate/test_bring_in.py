@@ -262,6 +262,36 @@ def test_a_module_that_does_something_is_still_imported(tmp_path):
     assert "\nimport engine\n" in migrated(written(tmp_path, files))["train.py"].result.text
 
 
+@pytest.mark.parametrize(
+    "more",
+    [
+        ("step.py", "", "import step as step_module\n"),  # step() comes out of step.py
+        ("step.py", "step_module = 3\n", "import step as step_module_\n"),
+        ("tools.py", "tools = 3\n", "import tools as tools_module\n"),  # the script has another thing of that name
+        ("tools.py", "import tools\n", "import tools\n"),
+        ("tools.py", "", "\nimport tools\n"),
+    ],
+)
+def test_a_module_of_the_name_of_what_comes_is_imported_by_another(tmp_path, more):
+    """With two things of one name nothing showed that step() trains: a plain object's move went, which met the card."""
+    name, own, imported = more
+    module = "class Plain:\n    def to(self, device):\n        self.x = self.x.to(device)\n"
+    data = "import torch\n" + module + "\n\ndef load():\n    p = Plain()\n    p.x = torch.ones(4, 2)\n    return p\n"
+    engine = (
+        "import torch\ndevice = torch.device('cuda' if torch.cuda.is_available() else 'cpu')\n\n\n"
+        "def step(net, opt, data):\n    opt.zero_grad()\n    loss = net(data.x).sum()\n    loss.backward()\n"
+        "    opt.step()\n\n\ndef fit(data, net, epochs):\n    data.to(device)\n    net.to(device)\n"
+        "    opt = torch.optim.SGD(net.parameters(), lr=0.1)\n"
+        "    for _ in range(epochs):\n        step(net, opt, data)\n"
+    )
+    script = f"import torch\nfrom data import load\nfrom {name[:-3]} import fit\n{own}"
+    script += "data = load()\nnet = torch.nn.Linear(2, 1)\nfit(data, net, 3)\n"
+    done = migrated(written(tmp_path, {"train.py": script, name: engine, "data.py": data}))
+    text = done["train.py"].result.text
+    assert imported in text and "    data.to(device)\n" in text
+    assert any("`data.to(device)` names a device" in n.message for m in done.values() for n in m.report.attention)
+
+
 STAY = {
     "every name of another file that has one, too": (
         "train.py",

@@ -240,7 +240,7 @@ class Distribution(WrappedModels):
             value = "0" if full in RANKS else "1" if full in WORLDS else self._backend_shown(c)
             if value is None and isinstance(c.func, ast.Name) and c.func.id == "int" and len(c.args) == 1:
                 value = _as_int(self._environment(c.args[0]))
-            if value is None and full in CARDS and self._gives_world(c):
+            if value is None and ((full in CARDS and self._gives_world(c)) or self.facts.worlds.counts_started(c)):
                 value = "1"
             if value is None and full in LAUNCHED:
                 value = "False"

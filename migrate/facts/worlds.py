@@ -193,6 +193,8 @@ class Worlds:
             return Known(world.size, True) if self._counts_processes(call) else None
         if full in ASKING:
             return self._environment(call, world)
+        if self.counts_started(call):
+            return Known(world.size, True)
         if isinstance(call.func, ast.Name) and full is None:
             if call.func.id in BUILTINS and len(call.args) == 1 and not call.keywords:
                 inner = self.value(call.args[0], world)
@@ -219,6 +221,15 @@ class Worlds:
         if isinstance(up, ast.keyword):
             return up.arg == "nprocs"
         return isinstance(up, ast.Assign) and any(WORLD_NAME.match(_last(t)) for t in up.targets)
+
+    def counts_started(self, node: ast.expr) -> bool:
+        """`len(args.gpus.split(","))` of a script that starts so many processes, or connects them."""
+        return _is_length(node) and ast.unparse(node) in self._lengths
+
+    @cached_property
+    def _lengths(self) -> set[str]:
+        given = [k for c in self.facts.walk(ast.Call) for k in c.keywords if k.arg in ("nprocs", "world_size")]
+        return {ast.unparse(k.value) for k in given if _is_length(k.value)}
 
     # -- the environment --------------------------------------------------------------------------------------
 
@@ -351,6 +362,10 @@ def _gives_none(value: ast.expr) -> bool:
     """Whether a value that does not show may be None: `os.environ.get(key)`, and not `int(os.environ[key])`."""
     call = value.func if isinstance(value, ast.Call) else None
     return not isinstance(value, ast.BinOp) and not (isinstance(call, ast.Name) and call.id in BUILTINS)
+
+
+def _is_length(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "len"
 
 
 def _is_own(node: ast.expr) -> TypeGuard[ast.Attribute]:

@@ -21,7 +21,7 @@ from ..report import Note
 from .argument_rewrites import change_call
 from .base import Change, Codemod
 from .in_strings import InStrings
-from .rewrites import source, take_argument
+from .rewrites import source, take_argument, with_parentheses
 
 SCALAR_NAME = re.compile(r"loss|err|cost|(^|_)(acc|accuracy|norm|kl|nll|correct|total)")
 REDUCES = {"sum", "mean", "norm", "item", "max", "min"}
@@ -371,6 +371,6 @@ def _detached(place: int, facts: Facts, value: ast.expr | None, is_new: bool) ->
                 else [cst.Arg(cst.parse_expression(facts.text.get(value)))]
             )
             new = cst.Call(cst.Attribute(new, cst.Name("requires_grad_")), given)
-        return new.with_changes(lpar=[*updated.lpar, *new.lpar], rpar=[*new.rpar, *updated.rpar])
+        return with_parentheses(updated, new)
 
     return rewrite

@@ -8,7 +8,7 @@ from ..facts.operands import ANY, closed
 from ._chains import behind
 
 
-def _with_parentheses(updated: Any, part: Any) -> Any:
+def with_parentheses(updated: Any, part: Any) -> Any:
     """A part in the place of the whole, inside the parentheses that stood around the whole.
 
     Over several lines it gets its own; where it stands beside operators, the pass sees to it.
@@ -35,14 +35,14 @@ def unwrap(original: Any, updated: Any) -> Any:
         updated = updated.with_changes(rpar=[first.with_changes(whitespace_before=space), *others])
     if not updated.lpar:
         return updated.func.value  # what keeps its lines together stands around both
-    return _with_parentheses(updated, updated.func.value)
+    return with_parentheses(updated, updated.func.value)
 
 
 def take_branch(field: str) -> Any:
     """`a if c else b` to one of its branches."""
 
     def rewrite(original: Any, updated: Any) -> Any:
-        return _with_parentheses(updated, getattr(updated, field))
+        return with_parentheses(updated, getattr(updated, field))
 
     return rewrite
 
@@ -81,19 +81,19 @@ def whole_slice(original: Any, updated: Any) -> Any:
 
 def take_iterable(original: Any, updated: Any) -> Any:
     """`[f(t) for t in batch]` to `batch`."""
-    return _with_parentheses(updated, updated.for_in.iter)
+    return with_parentheses(updated, updated.for_in.iter)
 
 
 def take_items(original: Any, updated: Any) -> Any:
     """`{k: f(v) for k, v in batch.items()}` to `batch`."""
-    return _with_parentheses(updated, updated.for_in.iter.func.value)
+    return with_parentheses(updated, updated.for_in.iter.func.value)
 
 
 def take_argument(place: int) -> Any:
     """`f(x)` to `x`."""
 
     def rewrite(original: Any, updated: Any) -> Any:
-        return _with_parentheses(updated, updated.args[place].value)
+        return with_parentheses(updated, updated.args[place].value)
 
     return rewrite
 
@@ -102,7 +102,7 @@ def take_operand(side: str, of_call: bool = False) -> Any:
     """`a * b` to a or b; `of_call`: in the place of the call that has it as its argument, `int(a / b)`."""
 
     def rewrite(original: Any, updated: Any) -> Any:
-        return _with_parentheses(updated, getattr(updated.args[0].value if of_call else updated, side))
+        return with_parentheses(updated, getattr(updated.args[0].value if of_call else updated, side))
 
     return rewrite
 
@@ -117,7 +117,7 @@ def source(new: str) -> Any:
         expression: Any = cst.parse_expression(part)
         if part != new and updated.lpar:
             return expression.with_changes(lpar=updated.lpar, rpar=updated.rpar)
-        return _with_parentheses(updated, expression)
+        return with_parentheses(updated, expression)
 
     return rewrite
 
@@ -192,7 +192,7 @@ def statement_line(new: str) -> Any:
 
 def take_value(original: Any, updated: Any) -> Any:
     """`x.module` to `x`."""
-    return _with_parentheses(updated, updated.value)
+    return with_parentheses(updated, updated.value)
 
 
 def move_to(device: str) -> Any:

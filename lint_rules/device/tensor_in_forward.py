@@ -120,7 +120,7 @@ class TensorInForward(Rule):
                 others = found is alone and any(n.id not in alone and file.resolve(n) is None for n in read)
                 if not others and any(n.id in found for n in read):
                     found.update(t.id for t in assign.targets if isinstance(t, ast.Name))
-        if any(_is_length(n, names) for n in walk(method)):
+        if any(_is_length(n, names, file) for n in walk(method)):
             return True
         return any(
             n.attr in MOVED
@@ -145,9 +145,11 @@ def _given_to(call: ast.Call, file: File) -> set[str]:
     return {t.id for t in targets if isinstance(t, ast.Name)}
 
 
-def _is_length(n: ast.AST, names: set[str]) -> bool:
+def _is_length(n: ast.AST, names: set[str], file: File) -> bool:
     """`pack_padded_sequence(x, lengths)`, which takes lengths on the CPU alone."""
-    if not (isinstance(n, ast.Call) and last_part(n.func) == LENGTHS):
+    if not (
+        isinstance(n, ast.Call) and LENGTHS in (last_part(n.func), (file.resolve(n.func) or "").rpartition(".")[2])
+    ):
         return False
     lengths = argument(n, 1, "lengths")
     return isinstance(lengths, ast.Name) and lengths.id in names

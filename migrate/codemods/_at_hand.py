@@ -31,7 +31,7 @@ def met(facts: Facts, f: ast.FunctionDef, call: ast.Call, is_tensor: Callable[[s
 
     `is_tensor`: whether a name of the function is one.
     """
-    own, beside = facts.scopes.by_node[f], list(_meetings(facts, call))
+    own, beside = facts.scopes.by_node[f], list(meetings(facts, call))
     for _, others in beside:
         there = [o for o in others if not _moves(facts, o)]
         name = next((n for o in there if (n := root(o)) is not None and _shown(f, n, is_tensor)), None)
@@ -42,7 +42,7 @@ def met(facts: Facts, f: ast.FunctionDef, call: ast.Call, is_tensor: Callable[[s
     if not isinstance(s, ast.Assign) or not isinstance(target, ast.Name):
         return None
     for read in _reached(facts, s, target.id, own):
-        for _, others in _meetings(facts, read):
+        for _, others in meetings(facts, read):
             for name in filter(None, (root(o) for o in others if not _moves(facts, o))):
                 if name in own.params and (is_tensor(name) or (name not in own.stores and _shown(f, name, is_tensor))):
                     return name
@@ -131,7 +131,7 @@ def _shown(f: ast.FunctionDef, name: str, is_tensor: Callable[[str], bool]) -> b
     return any(isinstance(i, ast.Constant) and (i.value is None or i.value is Ellipsis) for i in indices)
 
 
-def _meetings(facts: Facts, node: ast.AST) -> Iterator[tuple[ast.AST, list[ast.expr]]]:
+def meetings(facts: Facts, node: ast.AST) -> Iterator[tuple[ast.AST, list[ast.expr]]]:
     """What stands beside a tensor, outwards, and what holds both: of `x + made[None] * 2` the 2, and then the x."""
     up = facts.scopes.parents.get(node)
     while up is not None:

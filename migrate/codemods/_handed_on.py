@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from ..facts.script import Facts
 from ..report import Note
+from ._given_tensors import given
 
 SAYS = "if that is a tensor it stays where it is made: a module moves its parameters and buffers alone"
 
@@ -18,8 +19,8 @@ def handed_on(facts: Facts, code: str) -> Iterator[Note]:
     """`self.table = table.cuda()` of a parameter, where nothing shows what it is."""
     for s in facts.walk(ast.Assign):
         kept = [t.attr for t in s.targets if isinstance(t, ast.Attribute)]
-        moved = facts.devices.moved(s.value) if kept and isinstance(s.value, ast.Call) else None
-        if not isinstance(moved, ast.Name) or s.value in facts.buffered or not _is_in_module(facts, s):
+        moved = given(facts, s.value) if kept else None
+        if moved is None or s.value in facts.buffered or not _is_in_module(facts, s):
             continue
         if _may_be_tensor(facts, moved) and all(_is_handed_on(facts, name) for name in kept):
             line, column, _, _ = facts.text.key(moved)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from ..facts.arguments import argument_at
+from ..facts.arguments import argument, argument_at, is_static
 from ..facts.arrays import is_array
 from ..facts.devices import OPTIONS
 from ..facts.loops import MODEL_NAME
@@ -38,6 +38,7 @@ COUNTS = {"range", "torch.manual_seed", "torch.cuda.manual_seed"}
 NO_TENSORS = {"int", "float", "bool", "str", "list", "tuple", "dict", "List", "Tuple", "Dict", "Sequence", "ndarray"}
 OF_ARRAYS_ALONE = {"astype", "copy", "tobytes"}  # methods that arrays have, and lists, and tensors do not
 WORD = re.compile(r"[A-Za-z_]\w*")
+DEPTH = 3  # of functions that hand a name on
 
 Function = ast.FunctionDef | ast.Lambda
 
@@ -119,8 +120,11 @@ def may_be_tensor(facts: Facts, f: ast.FunctionDef, name: str) -> bool:
     return not is_made_tensor_of(facts, f, name) and not is_number_or_list(facts, f, name)
 
 
-def is_number_or_list(facts: Facts, f: ast.FunctionDef, name: str) -> bool:
-    """Whether a name is written down as none of a tensor, or says how many or how large: `torch.randn(n, 8)`."""
+def is_number_or_list(facts: Facts, f: ast.FunctionDef, name: str, depth: int = 0) -> bool:
+    """Whether a name is written down as none of a tensor, or says how many or how large: `torch.randn(n, 8)`.
+
+    Also where it is handed on to a function of this file, or another method, that uses it so.
+    """
     if _is_said_otherwise(f, name) or _is_used_as_array(f, name):
         return True
     for n in walk(f):
@@ -128,7 +132,33 @@ def is_number_or_list(facts: Facts, f: ast.FunctionDef, name: str) -> bool:
             return True
         if isinstance(n, ast.Call) and any(is_named(s, name) for s in _sizes(facts, n)):
             return True
-    return False
+    calls = walk(f, ast.Call) if depth < DEPTH else ()
+    handed = (to for c in calls for to in handed_to(facts, f, c, lambda value: is_named(value, name)))
+    return any(is_number_or_list(facts, g, own, depth + 1) for g, own in handed)
+
+
+def handed_to(
+    facts: Facts, f: ast.AST, call: ast.Call, is_it: Callable[[ast.expr | None], bool]
+) -> Iterator[tuple[ast.FunctionDef, str]]:
+    """The parameters that get a value which a function of this file, another method or a layer of it is called with."""
+    own = facts.classes.holder(f)
+    of_object = isinstance(call.func, ast.Attribute) and own is not None and facts.classes.is_self(call.func.value)
+    made: list[ast.AST | None] = [facts.devices.function_of(call)]
+    if isinstance(call.func, ast.Attribute) and own is not None and of_object:
+        made = [facts.classes.methods(own).get(call.func.attr) or _forward(facts, call.func.attr)]
+    for g in made:
+        if isinstance(g, ast.FunctionDef):
+            bound = of_object and not is_static(g)
+            names = (a.arg for a in (*g.args.posonlyargs, *g.args.args, *g.args.kwonlyargs))
+            yield from ((g, name) for name in names if is_it(argument(call, g, name, bound)))
+
+
+def _forward(facts: Facts, attribute: str) -> ast.AST | None:
+    """What is called where a layer is, one of a class of this file alone: `self.conv = Conv(3)`, `self.conv(x)`."""
+    made = facts.devices.attribute_values.get(attribute, [])
+    names = {v.func.id if isinstance(v, ast.Call) and isinstance(v.func, ast.Name) else None for v in made}
+    found = [facts.classes.methods(c).get("forward") for c in facts.classes.modules if c.name in names]
+    return found[0] if len(names) == 1 and len(found) == 1 else None
 
 
 def _sizes(facts: Facts, call: ast.Call) -> Iterator[ast.expr]:

@@ -28,6 +28,7 @@ from ..report import Note
 from ._indexes import indexes_there
 from ._left_beyond import left_beyond, moved_on, moves_itself
 from ._lengths import as_on_cpu, in_file, is_tensor, lengths_given
+from ._met_on_cpu import read_as_arrays
 from .base import Change, Codemod
 
 # of a tensor: another one on the same device
@@ -51,6 +52,8 @@ class BackOnCpu(Codemod):
     def plan(self, facts: Facts) -> Iterator[Change]:
         taken: set[ast.AST] = set()
         yield from self._of_lengths(facts, taken)
+        for read in read_as_arrays(facts):
+            yield from self._changed(facts, read, taken, "an array is of the CPU, and a buffer moves with its module")
         bare = "backward" in facts.attributes and names_no_device(facts)
         if not (facts.loops.hot_loops or bare) or "tensorflow" in facts.text.text:
             return
@@ -298,6 +301,8 @@ def brought(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
         if _goes_there(facts, node) or facts.devices.moved(node) is not None:
             return _goes_there(facts, node)
         if facts.names.resolve(node.func) is None and isinstance(node.func, ast.Attribute):
+            if _follows(node):
+                return False
             return brought(facts, node.func.value, depth + 1)
         # a function of torch takes no tensors of two devices; what the script calls may: `net(x, lengths.cpu())`
         given = node.args if facts.names.resolve(node.func) is not None else node.args[:1]
@@ -315,6 +320,13 @@ def brought(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
     over = gone_through(facts, node)
     values = [over] if over is not None else [*_values(facts, node), *_given(facts, node)]
     return bool(values) and all(v is not None and brought(facts, v, depth + 1) for v in values)
+
+
+def _follows(call: ast.Call) -> bool:
+    """`d.to(x.device)`, `d.type_as(x)`: where another is."""
+    of = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    where = call.args[0] if call.args else None
+    return of == "type_as" or (of == "to" and isinstance(where, ast.Attribute) and where.attr == "device")
 
 
 def _holds_several(facts: Facts, node: ast.expr) -> bool:

@@ -124,12 +124,17 @@ def leaves(facts: Facts, node: ast.AST, compared: bool = True) -> bool:
         called = isinstance(up, ast.Call) and up.func is node
         known = _last(up.func) in GIVES if called and isinstance(up, ast.Call) else True
         if isinstance(up, ast.Call) and (
-            _last(up.func) in (READ if _is_name(up) else ON_CPU) or (itself and not known)
+            _called(facts, up.func) in (READ if _is_name(up) else ON_CPU) or (itself and not known)
         ):
             return True
         itself = itself and (called or not isinstance(up, ast.Call))
         node, up = up, facts.scopes.parents.get(up)
     return compared and isinstance(up, ast.Compare)
+
+
+def _called(facts: Facts, func: ast.expr) -> str:
+    """The name of a function where it is made: `from torch.nn.utils.rnn import pack_padded_sequence as pack`."""
+    return (facts.names.resolve(func) or _last(func)).rpartition(".")[2]
 
 
 def _last(func: ast.expr) -> str:

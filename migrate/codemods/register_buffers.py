@@ -28,12 +28,15 @@ from ._buffer_pairs import (
     taken_of,
     tensors_of,
 )
+from ._given_tensors import counted_with, given, same_anywhere
+from ._met_on_cpu import met_there
 from ._one_memory import changed_beside, may_share
 from ._tensor_holders import filled, holds
 from .argument_rewrites import DropArgument, keep_arguments, set_keyword
+from .back_on_cpu import brought
 from .base import Change, Codemod
 from .buffers_by_name import buffers_by_name
-from .rewrites import unwrap
+from .rewrites import take_branch, unwrap
 
 # what a module has already: a buffer of such a name is refused (KeyError: attribute already exists)
 TAKEN = set(
@@ -50,7 +53,6 @@ OF_TRAINER = set(
     log_dict logger loggers optimizers print trainer unfreeze
 """.split()
 )
-OF_MODULES_TOO = {"to", "cuda", "cpu", "float", "double", "half", "bfloat16", "type"}  # methods of both
 LEFT_BEHIND = "is a tensor that does not move with the module"
 LEARNED = "asks for gradients: as an nn.Parameter it moves with it"
 MOVED_BY_TRAINER = {"example_input_array"}
@@ -126,6 +128,7 @@ class RegisterBuffers(Codemod):
         for name, value in made.items():
             shares = may_share(facts, value) and value is not apart
             alone = of.given[name] == [None] and not name.startswith("__") and not shares
+            alone = alone and met_there(facts, of.node, name, brought) is None
             if not alone or name in of.changed or self._bound_elsewhere(facts, of.node, name):
                 return []
         facts.buffers.update((of.node, name) for name in made)
@@ -199,6 +202,8 @@ class RegisterBuffers(Codemod):
             return f"shares its memory with others, of which `self.{of.changed[name]}` is changed in place"
         if name.startswith("__"):
             return "has a name that Python changes"
+        if (there := met_there(facts, of.node, name, brought)) is not None:
+            return f"meets `{facts.short(there)}` on the CPU, where it stays"
         if any(s.lineno < of.ready for s in statements if s in walk(of.making[0])):
             return "is made before `super().__init__()`"
         if self._bound_elsewhere(facts, of.node, name):
@@ -209,16 +214,14 @@ class RegisterBuffers(Codemod):
         value = s.value
         if isinstance(value, ast.IfExp):
             branches = [b for b in (value.body, value.orelse) if not _is_none(b)]
-            return bool(branches) and all(facts.tensors.is_tensor(b) for b in branches)
+            if branches and all(facts.tensors.is_tensor(b) for b in branches):
+                return True
         if facts.tensors.is_tensor(value):
             return True
-        moved = facts.devices.moved(value) if isinstance(value, ast.Call) else None
-        while isinstance(moved, ast.Call) and isinstance(moved.func, ast.Attribute):
-            moved = moved.func.value
-        if not isinstance(moved, ast.Name) or moved.id not in facts.scopes.scope_of(moved).params:
+        if given(facts, value) is None:
             return False
         target = _target(s)
-        return target is not None and _counted_with(facts, of.node, target.attr)  # `self.w = w.cuda()`
+        return target is not None and counted_with(facts, of.node, target.attr)  # `self.w = w.cuda()`
 
     def _keeps_tensor(self, facts: Facts, value: ast.expr | None, name: str) -> bool:
         """A value that a buffer takes: None, a tensor made here, or one computed from itself."""
@@ -270,8 +273,16 @@ class RegisterBuffers(Codemod):
 
     def _placed(self, facts: Facts, s: ast.AST) -> Iterator[Change]:
         """Where its parts are made is no matter for a buffer: it is placed with its module."""
+        gone: set[ast.AST] = set()
+        for choice in walk(s, ast.IfExp):
+            if same_anywhere(facts, choice):
+                first = isinstance(choice.body, ast.Name)
+                side, other = ("body", choice.orelse) if first else ("orelse", choice.body)
+                gone |= {*walk(other), *walk(choice.test)}
+                says = f"`{facts.short(choice)}`: a buffer is placed with its module"
+                yield Change(choice, self.edit(facts, choice, says), take_branch(side), (choice.test, other))
         for call in list(walk(s, ast.Call)):
-            if facts.in_formatted_string(call):
+            if call in gone or facts.in_formatted_string(call):
                 continue
             arguments: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
             if facts.devices.moved(call) is not None:
@@ -318,25 +329,6 @@ def _target(s: ast.stmt) -> ast.Attribute | None:
     """The attribute of self that a statement gives one value, and nothing else."""
     target = s.targets[0] if isinstance(s, ast.Assign) and len(s.targets) == 1 else None
     return target if isinstance(target, ast.Attribute) and _is_self(target) else None
-
-
-def _counted_with(facts: Facts, c: ast.ClassDef, name: str) -> bool:
-    """Whether a class computes with an attribute as with a tensor."""
-    for n in walk(c, ast.Attribute):
-        if n.attr == name and _is_self(n) and isinstance(n.ctx, ast.Load):
-            child: ast.AST = n
-            up = facts.scopes.parents.get(n)
-            while isinstance(up, ast.Subscript) and up.value is child:  # self.table[i]
-                child, up = up, facts.scopes.parents.get(up)
-            if isinstance(up, (ast.BinOp, ast.UnaryOp)):
-                return True
-            if isinstance(up, ast.Attribute) and up.attr in METHODS - OF_MODULES_TOO:
-                return True
-            up = facts.scopes.parents.get(up) if isinstance(up, (ast.keyword, ast.List, ast.Tuple)) else up
-            full = facts.names.resolve(up.func) if isinstance(up, ast.Call) and up.func is not child else None
-            if full is not None and full.startswith(("torch.nn.functional.", "torch.")) and full.count(".") in (1, 3):
-                return True
-    return False
 
 
 def _derives(facts: Facts, c: ast.ClassDef, base: ast.ClassDef, depth: int = 0) -> bool:

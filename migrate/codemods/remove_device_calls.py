@@ -163,8 +163,7 @@ class RemoveDeviceCalls(Codemod):
         if receiver is None:
             yield from self._made_there(facts, call)
             return
-        placed = facts.placed.by_runtime(receiver) or facts.placed.becomes_module(call)
-        placed = placed and not given_to_plain_list(facts, receiver)
+        placed = self._is_placed(facts, receiver) or facts.placed.becomes_module(call)
         if not placed and not _kept_by_loss(facts, call):
             return
         kept = what_stays(facts, call)
@@ -271,7 +270,7 @@ class RemoveDeviceCalls(Codemod):
             return self.stripped(facts, value.args[0])
         if isinstance(value, ast.Call) and not what_stays(facts, value):
             receiver = facts.devices.moved(value)
-            if receiver is not None and facts.placed.by_runtime(receiver):
+            if receiver is not None and self._is_placed(facts, receiver):
                 return self.stripped(facts, _unpinned(receiver))
         if isinstance(value, (ast.DictComp, ast.ListComp)) and self._only_moves(facts, value):
             source = value.generators[0].iter
@@ -285,6 +284,9 @@ class RemoveDeviceCalls(Codemod):
         if isinstance(value, ast.Call) and isinstance(self._mapped(facts, value), (ast.Tuple, ast.List)):
             return value.args[1]
         return value
+
+    def _is_placed(self, facts: Facts, receiver: ast.expr) -> bool:
+        return facts.placed.by_runtime(receiver) and not given_to_plain_list(facts, receiver)
 
     def _mapped(self, facts: Facts, call: ast.Call) -> ast.expr | None:
         """`batch` of `map(lambda t: t.to(device), batch)`."""

@@ -45,12 +45,16 @@ def in_plain_list(facts: Facts, node: ast.expr) -> bool:
 
 
 def given_to_plain_list(facts: Facts, node: ast.expr) -> bool:
-    """The teacher of `self.__dict__["teacher"] = teacher.cuda()`, which the module is given where it is made."""
-    f = facts.scopes.scope_of(node).node
+    """The teacher of `self.__dict__["teacher"] = teacher.cuda()`, which the module is given where it is made; the a of
+    `self.masks = [a.cuda() for a in masks]`, too.
+    """
+    f = next(facts.scopes.functions_around(node), None)
     if not isinstance(node, ast.Name) or not isinstance(f, ast.FunctionDef):
         return False
     made = f.name == "__init__" or _list_of(facts, node) == HIDDEN
-    return made and node.id in facts.scopes.by_node[f].params and in_plain_list(facts, node)
+    generator = facts.scopes.generator_of(node)
+    given = {node.id} if generator is None else {n.id for n in walk(generator.iter, ast.Name)}
+    return made and not given.isdisjoint(facts.scopes.by_node[f].params) and in_plain_list(facts, node)
 
 
 def _list_of(facts: Facts, node: ast.expr) -> str | None:

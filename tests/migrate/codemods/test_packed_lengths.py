@@ -93,6 +93,28 @@ def test_by_another_name():
     check(code.format("n"), code.format('t.as_tensor(n, device="cpu")'), select="PTM114")
 
 
+MAKES = """\
+import torch
+from torch import nn
+from torch.nn.utils.rnn import {}
+class Net(nn.Module):
+    def forward(self, x):
+        n = torch.full((x.size(0),), x.size(1){})
+        return self.rnn({}(x, n){})
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [("pack_padded_sequence", "pack_padded_sequence"), ("pack_padded_sequence as pack", "pack")],
+)
+def test_what_a_network_makes_for_packing_stays_there(name, call):
+    check_unchanged(MAKES.format(name, "", call, ""), attention=[])
+    other = ("pad_sequence as pack", "pack")  # which takes no lengths
+    text = MAKES.format(other[0], "{}", other[1], " * n")
+    check(text.replace("{}", ""), text.replace("{}", ", device=x.device"), select="PTM104")
+
+
 SCRIPT = """\
 import torch
 from torch import nn

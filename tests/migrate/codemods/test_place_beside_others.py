@@ -29,6 +29,9 @@ GIVEN = [
     'object.__setattr__(self, "teacher", teacher.cuda())',
     "self.teachers = [teacher.cuda()]",
     'self.all = {"teacher": teacher.cuda()}',
+    "self.teachers = [t.cuda() for t in teacher]",
+    "self.teachers = [t.cuda() for t in teacher] if torch.cuda.is_available() else teacher",
+    "self.all = {k: t.cuda() for k, t in teacher.items()}",
 ]
 
 
@@ -42,7 +45,14 @@ def test_nor_does_what_a_module_is_given_and_hides(kept):
 
 
 @pytest.mark.parametrize(
-    "kept", ["self.teacher = teacher{}", "self.all = nn.ModuleList([teacher{}])", "self.a, self.b = teacher{}, 1"]
+    "kept",
+    [
+        "self.teacher = teacher{}",
+        "self.all = nn.ModuleList([teacher{}])",
+        "self.a, self.b = teacher{}, 1",
+        "self.all = nn.ModuleList([t{} for t in teacher])",
+        "means = [t{}.mean() for t in teacher]",
+    ],
 )
 def test_what_it_is_given_and_registers_does(kept):
     source = (

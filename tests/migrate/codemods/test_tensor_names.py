@@ -1,6 +1,7 @@
 """T2: a name that a tensor is made of is an array or a list there, and says nothing of where the tensor goes."""
 
 import pytest
+from helpers import check
 from ptmigrate.migrate.migrate import migrate_text
 
 HEAD = """
@@ -159,3 +160,31 @@ def test_an_attribute_type_and_one_of_a_network_say_nothing():
     for given in ("x.type == 'a'", "model.type(torch.float64)"):
         text = f"import torch\ndef f(x, model):\n    y = {given}\n    return y, torch.zeros(3, device='cuda')\n"
         assert ".device" not in migrate_text(text, is_script=False).text
+
+
+HANDED = """\
+import torch
+from torch import nn
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(3, 2)
+    def sample(self, n, x=None):
+        return self.fc(torch.ones(n, 3{}))
+    def forward(self, n):
+        return {} + torch.zeros(2{})
+"""
+
+
+@pytest.mark.parametrize("call", ["self.sample(n)", "self.sample(n=n)", "self.sample(2, n) + torch.ones(n)"])
+def test_how_many_is_no_tensor_where_another_method_is_told_it(call):
+    """The one parameter of a forward is taken for a tensor where nothing says otherwise."""
+    text = HANDED.format("{}", call.replace("torch.ones(n)", "torch.ones(n{})"), "{}")
+    k = text.count("{}")
+    there = ", device=self.fc.weight.device"
+    check(text.format(*[", device='cuda'"] * k), text.format(*[there] * k), select="PTM104")
+
+
+def test_what_a_method_takes_as_a_tensor_is_one():
+    text = HANDED.format("", "self.sample(2, n)", "{}")
+    check(text.format(", device='cuda'"), text.format(", device=n.device"), select="PTM104")

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 
 from ..facts.nodes import walk
+from ..facts.other_files import found_there
 from ..facts.script import Facts
 from .loaders import values_of
 from .nodes import local_function
@@ -58,39 +59,58 @@ def _networks_are_told(facts: Facts) -> bool:
 
 
 def _pads(facts: Facts, given: ast.expr, depth: int) -> bool:
-    """Whether a function pads, by itself or by one of this file that it calls."""
-    return depth < 4 and any(_pads_here(facts, f, depth) for f in _functions(facts, given))
+    """Whether a function pads, by itself or by one of the project that it calls."""
+    return depth < 4 and any(_pads_here(home, f, depth) for home, f in _functions(facts, given))
 
 
-def _functions(facts: Facts, given: ast.expr) -> Iterator[ast.AST]:
-    """What is called where `given` is: a function, a lambda, what a partial holds, a method, an object's `__call__`."""
+def _functions(facts: Facts, given: ast.expr) -> Iterator[tuple[Facts, ast.AST]]:
+    """What is called where `given` is, with its file's facts: a function, a lambda, what a partial holds, a method, an
+    object's `__call__`.
+    """
     if isinstance(given, ast.Lambda):
-        yield given
+        yield facts, given
     elif isinstance(given, ast.Name):
         f = local_function(facts, given)
         scope = facts.scopes.scope_of(given).lookup(given.id)
         if f is not None:
-            yield f
+            yield facts, f
         elif scope is not None:
             for value in values_of(facts, given.id, scope):
                 if not isinstance(value, ast.Name):
                     yield from _functions(facts, value)
+        yield from _there(facts, given, ast.FunctionDef)
     elif isinstance(given, ast.Attribute):
         yield from _methods(facts, None, given.attr)
+        yield from _there(facts, given, ast.FunctionDef)
+        for other in facts.others:
+            there = other.facts() if f"def {given.attr}(" in other.text else None
+            yield from _methods(there, None, given.attr) if there is not None else ()
     elif isinstance(given, ast.Call):
         if (facts.names.resolve(given.func) or "").endswith("partial") and given.args:
             yield from _functions(facts, given.args[0])
-        elif isinstance(given.func, ast.Name):
+            return
+        made: list[tuple[Facts, ast.AST | None]] = [*_there(facts, given.func, ast.FunctionDef)]
+        if isinstance(given.func, ast.Name):
             yield from _methods(facts, given.func.id, "__call__")
-            made = local_function(facts, given.func)
-            for s in walk(made, ast.Return) if made is not None else ():  # `def make(pad): def collate(b): ...`
+            made.append((facts, local_function(facts, given.func)))
+        for there, c in _there(facts, given.func, ast.ClassDef):
+            yield from _methods(there, c.name, "__call__")  # type: ignore[attr-defined]
+        for home, maker in made:
+            for s in walk(maker, ast.Return) if maker is not None else ():  # `def make(pad): def collate(b): ...`
                 if s.value is not None:
-                    yield from _functions(facts, s.value)
+                    yield from _functions(home, s.value)
 
 
-def _methods(facts: Facts, holder: str | None, name: str) -> Iterator[ast.AST]:
+def _there(facts: Facts, given: ast.expr, kind: type[ast.AST]) -> Iterator[tuple[Facts, ast.AST]]:
+    """The function, or the class, that another file has for a name."""
+    found = found_there(facts, given)
+    if found is not None and isinstance(found[2], kind):
+        yield found[1:]
+
+
+def _methods(facts: Facts, holder: str | None, name: str) -> Iterator[tuple[Facts, ast.AST]]:
     own = (facts.classes.methods(c) for c in facts.walk(ast.ClassDef) if holder in (None, c.name))
-    yield from (methods[name] for methods in own if name in methods)
+    yield from ((facts, methods[name]) for methods in own if name in methods)
 
 
 def _pads_here(facts: Facts, f: ast.AST, depth: int) -> bool:
@@ -98,7 +118,8 @@ def _pads_here(facts: Facts, f: ast.AST, depth: int) -> bool:
         full = facts.names.resolve(call.func)
         if full in PADS or (full is not None and OTHERS_PADS.match(full)) or _tokenizes(call) or _takes_longest(call):
             return True
-        if isinstance(call.func, (ast.Name, ast.Attribute)) and full is None and _pads(facts, call.func, depth + 1):
+        own = full is None or isinstance(call.func, ast.Name)  # of this file, or of one that an import names
+        if own and isinstance(call.func, (ast.Name, ast.Attribute)) and _pads(facts, call.func, depth + 1):
             return True
     return False
 

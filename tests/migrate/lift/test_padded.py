@@ -1,7 +1,8 @@
 """A collate_fn that pads to what is longest in its batch: a share of one may be shorter."""
 
 import pytest
-from ptmigrate.migrate.migrate import migrate_text
+from ptmigrate.migrate.migrate import Options, migrate_text
+from ptmigrate.migrate.project import collect, migrate_all
 
 SCRIPT = """\
 import functools
@@ -80,3 +81,56 @@ def test_batches_stay_whole(collate, given):
 )
 def test_of_one_length_or_told_what_is_padding_they_are_divided(collate, given, forward):
     assert "divide_batches" not in result(collate, given, forward).text
+
+
+THERE = "import torch\nfrom torch.nn.utils.rnn import pad_sequence\n\n\n"
+DATA = "class Data(torch.utils.data.Dataset):\n    @staticmethod\n    def collate(batch):\n        return {}\n"
+MADE = "def make(pad):\n    def collate(batch):\n        return {}\n    return collate\n"
+EACH = "[pad_sequence([b[i] for b in batch]) for i in range(2)]"
+FIXED = "torch.stack([b[0][:3] for b in batch]), torch.tensor([b[1] for b in batch])"
+
+
+def of_files(folder, imports: str, given: str, there: str, net: str = ""):
+    script = SCRIPT.replace("COLLATE", imports).replace("GIVEN", given).replace("FORWARD", "pass")
+    for name, text in (("train.py", script), ("batches.py", THERE + there), ("nets.py", net)):
+        (folder / name).write_text(text)
+    return migrate_all(collect([folder / "train.py"]), Options())[0].result
+
+
+@pytest.mark.parametrize(
+    ("imports", "given", "there"),
+    [
+        ("from batches import collate", "collate_fn=collate", PAD.format(SEQUENCES)),
+        ("from batches import *", "collate_fn=collate", LONGEST),
+        ("from batches import *", "collate_fn=lambda b: collate(b)", PAD.format(SEQUENCES)),
+        ("from batches import collate as c", "collate_fn=lambda b: c(b)", PAD.format(SEQUENCES)),
+        ("import batches", "collate_fn=batches.collate", PAD.format(SEQUENCES)),
+        ("from batches import Collate", "collate_fn=Collate()", CLASS.format("pad_sequence([x for x, _ in batch])")),
+        ("from batches import make", "collate_fn=make(0)", MADE.format(EACH)),
+        ("from batches import Data", "collate_fn=Data.collate", DATA.format(EACH)),
+        ("from batches import Data\nown = Data()", "collate_fn=own.collate", DATA.format(EACH)),
+    ],
+)
+def test_so_they_do_where_another_file_pads(tmp_path, imports, given, there):
+    made = of_files(tmp_path, imports, given, there)
+    assert "divide_batches = False" in made.text
+    assert any(n.code == "PTM703" and "pads a batch to its longest sample" in n.message for n in made.attention)
+
+
+@pytest.mark.parametrize(
+    ("imports", "given", "there", "net"),
+    [
+        ("from batches import collate", "collate_fn=collate", PAD.format(FIXED), ""),
+        ("from batches import make", "collate_fn=make(0)", MADE.format(FIXED), ""),
+        ("from batches import Data", "collate_fn=Data.collate", DATA.format(FIXED), ""),
+        ("from batches import collate", "shuffle=False", LONGEST, ""),
+        (
+            "from batches import collate\nimport nets",
+            "collate_fn=collate",
+            LONGEST,
+            "from torch import nn\n\n\nclass Other(nn.Module):\n    def forward(self, x, lengths):\n        return x\n",
+        ),
+    ],
+)
+def test_another_file_that_does_not_leaves_them_divided(tmp_path, imports, given, there, net):
+    assert "divide_batches" not in of_files(tmp_path, imports, given, there, net).text

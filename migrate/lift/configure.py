@@ -48,6 +48,8 @@ def configure(
     c = _configured(facts, recipe, binder, variables, chunks)
     if places:
         _moved_tensors(facts, recipe, binder, variables, c)
+    missing = c.tensors & set(variables.unbound)  # rank 0's alone: as buffers they would be of some processes only
+    c.tensors, c.placed = c.tensors - missing, c.placed | missing
     if not recipe.optimization.manual:  # torch's DDP sends rank 0's buffers to the others before every step
         changed = {n for n in c.tensors if changed_in_place(facts, binder, n)}
         c.tensors, c.placed = c.tensors - changed, c.placed | changed

@@ -6,7 +6,7 @@ import pytest
 from ptmigrate.migrate.migrate import Options, migrate_text
 
 from tests import forked
-from tests.migrate.running import check_on_card, check_same
+from tests.migrate.running import CARD, check_on_card, check_same
 
 TEXT = """
 import torch
@@ -333,3 +333,56 @@ def test_what_is_trained_by_hand_keeps_its_moves(tmp_path, asked):
     text = BY_HAND.replace("ASKED", asked)
     assert "w, b = w.cuda(), b.cuda()" in check_on_card(tmp_path, text)
     assert any("`w.cuda()` names a device" in e.message for e in migrate_text(text).attention)
+
+
+ON_RANKS = """
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel as DDP
+
+def main():
+    dist.init_process_group('gloo')
+    rank = dist.get_rank()
+    torch.manual_seed(0)
+    loader = torch.utils.data.DataLoader(torch.randn(16, 4), batch_size=4)
+    net = DDP(torch.nn.Linear(4, 4).cuda())
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+ABOVE
+    for epoch in range(2):
+        for x in loader:
+            x = x.cuda()
+            loss = (net(x) - x).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        if rank == 0:
+            print(f'{net.module(fixed).sum().item():.4f}')
+
+
+main()
+"""
+ITS_OWN = "    print(0)\n    if rank == 0:\n        fixed = torch.ones(3, 4).cuda()\n        print(1)"
+
+
+def test_what_rank_0_alone_has_is_no_buffer(tmp_path):
+    """The others had a buffer less: the ranks sent each other tensors of other sizes, and ended in an error."""
+    result = migrate_text(ON_RANKS.replace("ABOVE", ITS_OWN)).text
+    assert "self.fixed = fixed\n" in result and "register_buffer" not in result
+    assert "        if self.fixed is not None:\n            self.fixed = self.fixed.to(self.device)\n" in result
+    (tmp_path / "new.py").write_text(result)
+    printed = [
+        forked.ptrun("--accelerator", "cpu", "--devices", n, "--global-batch", "new.py", cwd=tmp_path).stdout
+        for n in "12"
+    ]
+    assert printed[0] == printed[1] and printed[0].count("\n") == 4
+
+
+def test_what_every_rank_has_is_one():
+    result = migrate_text(ON_RANKS.replace("ABOVE", "    fixed = torch.ones(3, 4).cuda()")).text
+    assert 'self.register_buffer("fixed", fixed, persistent=False)' in result and "on_fit_start" not in result
+
+
+def test_a_rank_0_tensor_meets_the_network_on_a_card(tmp_path):
+    result = migrate_text(ON_RANKS.replace("ABOVE", ITS_OWN)).text
+    (tmp_path / "new.py").write_text(result)
+    assert forked.run(CARD, "new.py", cwd=tmp_path).returncode == 0

@@ -109,7 +109,7 @@ def names_given(s: ast.Assign, call: ast.Call) -> set[str]:
     return {n.id for t in given for n in walk(t, ast.Name)}
 
 
-def is_given(s: ast.Assign, call: ast.Call) -> bool:
+def is_given(s: ast.Assign, call: ast.expr) -> bool:
     """Whether a call is what an assignment gives, or a part of the tuple that it is."""
     return s.value is call or (isinstance(s.value, ast.Tuple) and call in s.value.elts)
 

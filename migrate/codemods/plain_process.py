@@ -73,7 +73,7 @@ class PlainProcess(Codemod):
         if not found.by_hand:
             yield from self._cards(facts, found)
             for call, full in found.full.items():
-                if full in REDUCES:
+                if full in REDUCES or full in ALONE:
                     self._tell(
                         facts, call, f"`{facts.short(call)}`: the group that it needs is made elsewhere, or not at all"
                     )

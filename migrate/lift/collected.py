@@ -37,6 +37,7 @@ class Collected:
     """Names of the script and the call that fills each: shown only, or read for something else (a schedule, a test)."""
 
     shown: dict[str, ast.AST] = field(default_factory=dict)
+    left: dict[str, ast.AST] = field(default_factory=dict)  # attributes that hold what the last batch gave
     decides: CannotLift | None = None
 
 

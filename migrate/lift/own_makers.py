@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Container, Iterable
 
-from ..codemods.host_reads import is_given, names_given
+from ..codemods.host_reads import is_given, is_number, names_given
 from ..facts.arguments import given_to
 from ..facts.hosts import names_no_device
 from ..facts.nodes import walk
@@ -46,7 +46,8 @@ def given_to_model(facts: Facts, chunks: Iterable[Chunk], placed: Container[ast.
     names = {n.id for n in given if isinstance(n, ast.Name)}
     for s in statements if given else ():
         for call in walk(s, ast.Call):
-            meets = call in given or (isinstance(s, ast.Assign) and is_given(s, call) and names & names_given(s, call))
+            whole = _of_arithmetic(facts, call)
+            meets = call in given or (isinstance(s, ast.Assign) and is_given(s, whole) and names & names_given(s, call))
             made = _is_made(facts, call) and call not in placed
             if meets and (made or _gives_made(facts, call, 0)):
                 return call
@@ -84,6 +85,14 @@ def _method(facts: Facts, owner: ast.Name, name: str) -> tuple[Facts, ast.Functi
 def _names_none(facts: Facts) -> bool:
     """Whether a file says nothing of devices: the script as it was, or another one."""
     return facts.without_devices or names_no_device(facts)
+
+
+def _of_arithmetic(facts: Facts, made: ast.Call) -> ast.expr:
+    """The `torch.ones(4, 2) * i` that a tensor is an operand of, which is where the tensor is; else itself."""
+    node: ast.expr = made
+    while isinstance(up := facts.scopes.parents.get(node), (ast.BinOp, ast.UnaryOp)) and not is_number(made):
+        node = up
+    return node
 
 
 def _gives_made(facts: Facts, call: ast.Call, depth: int) -> bool:

@@ -20,6 +20,7 @@ from .epochs import free_epoch_name
 from .functions import check_functions
 from .in_order import put_in_order
 from .lasting import MEAN, SUM, lasting, left_by_evaluation
+from .left_attributes import left_in_attributes
 from .lengths import NUMBER, Lengths
 from .loss import loss_reduction
 from .monitored import by_log, unread
@@ -66,6 +67,7 @@ class Rewriter:
         self._find_shown()
         sums = {v for v, _ in self.counters}
         self.collected = collected(facts, recipe, self.binder, self.chunks, sums, set(self.shown))
+        self.collected.left = left_in_attributes(facts, recipe, set(self.shown))
         if self.divided and self.collected.decides is not None:
             recipe.whole, recipe.in_order = self.collected.decides, set()
             self.counters, self.shown, self.parts = [], {}, []

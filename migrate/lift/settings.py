@@ -50,7 +50,7 @@ def settings_of(
         for call in parts:
             where = CannotLift(call, "on several processes that is its share of the batch")
             told.append((where, f"`{facts.short(call)}` shows what the process sees"))
-        for name, at in lasting.parts.items():
+        for name, at in [*lasting.parts.items(), *collected.left.items()]:
             where = CannotLift(at, "on several processes it is read after the batches as the process has it")
             told.append((where, f"`{name}` holds the process's part of the last batch"))
         if recipe.whole_evaluation is not None:

@@ -573,3 +573,11 @@ def test_a_condition_in_a_block_of_its_own(block):
 def test_files_that_each_process_had_of_its_own_are_told(line, told):
     result = migrated(f"{HEAD}{INIT}rank = dist.get_rank()\n{line}\n", "PTM420")
     assert [n.line for n in result.attention if "its name had the rank" in n.message] == [9] * told
+
+
+@pytest.mark.parametrize("call", ["dist.all_gather(out, t)", "dist.all_reduce(t)", "dist.broadcast(t, 0)"])
+def test_a_collective_of_a_group_that_is_made_elsewhere_is_told(call):
+    text = f"{HEAD}def gather(t):\n    if not dist.is_initialized():\n        return t\n    {call}\n    return t\n"
+    notes = migrate_text(text).attention
+    assert [n.message for n in notes] == [f"`{call}`: the group that it needs is made elsewhere, or not at all"]
+    assert not migrate_text(text.replace("dist.", "own.")).attention

@@ -605,3 +605,35 @@ for a, b in loader:
 def test_what_a_network_made_above_the_loop_and_gets_there(tmp_path, given, stays):
     """`x, y = net.sample(8)`: nothing moves them to where the Trainer places the network."""
     assert ('accelerator="cpu"' in check_on_card(tmp_path, BY_METHODS.format(given))) is stays
+
+
+LAYER = """
+import torch
+from torch import nn
+torch.manual_seed(0)
+a = nn.Linear(2, 1)
+opt = torch.optim.SGD(a.parameters(), lr=0.1)
+for epoch in range(2):
+    for i in range(3):
+        z = {}
+        loss = a(z).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    print(epoch, loss.item())
+"""
+COMPUTED = ["torch.ones(2, 2) * i", "-(i + torch.ones(2, 2)) / 2", "torch.ones(2, 2)", "1 - torch.randn(2, 2) * i"]
+
+
+@pytest.mark.parametrize("made", COMPUTED)
+def test_what_is_computed_of_a_tensor_that_the_step_makes(tmp_path, made):
+    """By its name nothing shows that `a` is a network."""
+    assert 'accelerator="cpu"' in check_on_card(tmp_path, LAYER.format(made))
+
+
+@pytest.mark.parametrize("made", ["torch.ones(2, 2) * i", "torch.randn(2, 2)"])
+def test_where_the_name_shows_it_the_tensor_is_placed(tmp_path, made):
+    text = check_on_card(
+        tmp_path, LAYER.replace("a = nn", "net = nn").replace("a(", "net(").replace("a.p", "net.p").format(made)
+    )
+    assert "accelerator" not in text and "self.device" in text

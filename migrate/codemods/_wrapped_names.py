@@ -12,6 +12,7 @@ from ..facts.script import Facts
 
 NAMED = ("named_parameters", "named_modules", "named_buffers", "named_children", "state_dict", "load_state_dict")
 OF_WRAPPED = re.compile(r"module(\.\w+)+\.?\Z")
+PUT = re.compile(r"module\.(%s|\{\w*\})?\Z")
 LENGTHS = ("7", "len('module.')")
 CUTS = re.compile(r"""["']module\.["']""")
 STATES = re.compile(r"(?<!optimizer)(?<!optim)(?<!scheduler)(?<!scaler)\.(load_)?state_dict\(")
@@ -33,9 +34,11 @@ def names_that_go(facts: Facts, found: Distribution, wrapper: ast.AST) -> str:
 
 
 def wrapped_names(facts: Facts, found: Distribution) -> Iterator[tuple[ast.expr, str]]:
-    """`name.startswith("module.head")`, and `name[7:]` without a question for what it cuts."""
+    """`name.startswith("module.head")`, `"module." + name`, and `name[7:]` without a question for what it cuts."""
     if not any(name in facts.attributes for name in NAMED):
         return
+    for put in _put_before(facts) if "module." in facts.text.text else ():
+        yield put, f"`{facts.short(put)}`: {WHY}"
     texts = []
     for c in facts.walk(ast.Constant) if "module." in facts.text.text else ():
         if isinstance(c.value, str) and not facts.in_formatted_string(c):
@@ -82,6 +85,29 @@ def _saves_without(facts: Facts, found: Distribution) -> bool:
     saved = [c.func.value for c in facts.calls_of("state_dict") if isinstance(c.func, ast.Attribute)]
     within = [m for m in saved if isinstance(m, ast.Attribute) and m.attr == "module"]
     return bool(within) and not found.states("state_dict") and not any(STATES.search(o.text) for o in facts.others)
+
+
+def _put_before(facts: Facts) -> Iterator[ast.expr]:
+    """`"module." + name` and its like, for a key."""
+    for node in [*facts.walk(ast.BinOp), *facts.walk(ast.JoinedStr), *facts.walk(ast.Call)]:
+        first: ast.AST | None = None
+        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Mod)):
+            first = node.left
+        elif isinstance(node, ast.JoinedStr):
+            first = node.values[0] if node.values else None
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "format":
+            first = node.func.value
+        begins = isinstance(first, ast.Constant) and PUT.match(str(first.value))
+        if begins and not _is_shown(facts, node) and not facts.in_formatted_string(node):
+            yield node
+
+
+def _is_shown(facts: Facts, node: ast.expr) -> bool:
+    """`print(f"module.{name}")`, `import_module("module." + name)`; not `state.pop("module." + name)`."""
+    up = facts.scopes.parents.get(node)
+    return isinstance(up, ast.Expr) or (
+        isinstance(up, ast.Call) and getattr(up.func, "attr", "") not in ("get", "pop", "setdefault")
+    )
 
 
 def _is_measured(facts: Facts, c: ast.Constant) -> bool:

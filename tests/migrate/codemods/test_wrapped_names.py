@@ -25,6 +25,12 @@ def told(wrapped: str, lines: str) -> list[int]:
         LOOP + "p.requires_grad = n not in ('module.fc.weight', 'bias')",
         LOOP + "names.append(n[7:])",
         LOOP + "names.append(n[len('module.'):])",
+        LOOP + "new['module.' + n] = p",
+        LOOP + "key = f'module.{n}'",
+        LOOP + "new['module.%s' % n] = p",
+        LOOP + "new['module.{}'.format(n)] = p",
+        LOOP + "p.data = old.pop('module.' + n)",
+        "a = 1\nmodel.load_state_dict({f'module.{k}': v for k, v in state.items()})",
     ],
 )
 def test_told(lines):
@@ -41,6 +47,9 @@ def test_told(lines):
         LOOP + "names.append(n.replace('module.', ''))",
         LOOP + "names.append(n[7:9] + n[8:])",
         LOOP + "print(f'module.{n}')",
+        LOOP + "found = importlib.import_module('module.' + n)",
+        LOOP + "path = f'{n}/module.'",
+        LOOP + "new['net.' + n] = p",
         LOOP + "print('module. Its name is', n)",
         LOOP + "p.requires_grad = 'fc' in n",
     ],

@@ -12,6 +12,7 @@ from ..facts.tensors import MAKES
 from ..facts.unplaced import given_by_network
 from .chunks import Binder, Chunk, Variable, Variables, bound_before, free_name, surely_bound
 from .computed import computed
+from .device_texts import is_text
 from .left_on_cpu import left_on_cpu
 from .loaders import values_of
 from .modes import has_modes, own_modes
@@ -276,7 +277,7 @@ def _devices(facts: Facts, recipe: Recipe, binder: Binder, variables: Variables,
             c.handled.add(name)
             c.reads[name] = OWN
             texts = [t for v in values for t in facts.devices.texts(v)]
-            if texts:
+            if texts or is_text(facts, name, binder.trunk_scope):
                 c.texts[name] = f"str({OWN})" if any(":" in t for t in texts) else f"{OWN}.type"
             variables.attributes.pop(Variable("", name), None)
         elif values and name not in facts.tensors.learned and all(_is_tensor(facts, v) for v in values):

@@ -12,16 +12,15 @@ from dataclasses import dataclass, field, replace
 from ..codemods.host_reads import is_given, names_given, stays_on_cpu
 from ..codemods.place_like_inputs import PlaceLikeInputs
 from ..facts.arguments import given_to
-from ..facts.autocast import AUTOCAST
 from ..facts.choice import asks_for_card
 from ..facts.nodes import walk
 from ..facts.other_files import found_there
 from ..facts.placed import LIKE, MAKES_TENSORS
-from ..facts.scalers import SCALER
 from ..facts.script import Facts
 from ..facts.tensor_makers import is_open
 from ..report import Edit, Note
 from .chunks import Chunk
+from .device_texts import as_text, asks_text
 from .filled import calls_model, filled, read_by_torch
 from .meets_model import beside_model, meets_brought, meets_model
 
@@ -29,7 +28,6 @@ CODE = PlaceLikeInputs.code
 OWN = "self.device"
 STEPS = ("training_step", "validation_step")
 FILLED_BY = {"on_train_epoch_start": "training_step", "on_validation_epoch_start": "validation_step"}
-SHOWS = {"print", "str", "format", "len"}
 DRAWN = {f"torch.{n}" for n in ("rand", "randn", "randint", "randperm", "normal")}
 
 
@@ -173,7 +171,13 @@ def _handed(facts: Facts, call: ast.Call) -> tuple[tuple[int, int], str, list[as
     own = facts.devices.function_of(call) is not None or (facts.others and found_there(facts, call.func) is not None)
     where = [a for a in given_to(call) if _is_of_file(facts, a)] if own else []
     where = [a for a in where if facts.devices.is_device(a) and not facts.devices.is_host(a)]
-    return _at(facts, where[0]) if len(where) == 1 else None
+    if len(where) != 1:
+        return None
+    span, new, parts = _at(facts, where[0])
+    if isinstance(name := where[0], ast.Name):
+        known = bool(facts.devices.texts(name)) and as_text(facts, name)
+        new += ".type" if known or asks_text(facts, name) else ""
+    return span, new, parts
 
 
 def _is_of_file(facts: Facts, given: ast.expr) -> bool:
@@ -231,16 +235,6 @@ def _given(facts: Facts, call: ast.Call) -> tuple[tuple[int, int], str, list[ast
 
 def _at(facts: Facts, where: ast.expr) -> tuple[tuple[int, int], str, list[ast.AST]]:
     return facts.text.span(where), OWN, [where]
-
-
-def as_text(facts: Facts, read: ast.Name) -> bool:
-    """Whether a device is read as the text that it is: `device == "cpu"`, `autocast(device)`, f"{device}"."""
-    up = facts.scopes.parents.get(read)
-    up = facts.scopes.parents.get(up) if isinstance(up, ast.keyword) else up
-    if isinstance(up, ast.Call):
-        full = facts.names.resolve(up.func)
-        return full in AUTOCAST | SCALER or (isinstance(up.func, ast.Name) and up.func.id in SHOWS)
-    return isinstance(up, (ast.Compare, ast.Attribute, ast.BinOp, ast.FormattedValue, ast.Subscript))
 
 
 def _in_class(facts: Facts, call: ast.Call, s: ast.AST) -> bool:

@@ -16,6 +16,7 @@ from .collected import collected
 from .configure import configure, need_names
 from .counters import Counters, alike, all_ranks_pass, counter_of, counters_of, is_counter_read
 from .decisions import check_decisions
+from .device_texts import as_text
 from .epochs import free_epoch_name
 from .functions import check_functions
 from .in_order import put_in_order
@@ -25,7 +26,7 @@ from .lengths import NUMBER, Lengths
 from .loss import loss_reduction
 from .monitored import by_log, unread
 from .nodes import walk_here
-from .own_device import as_text, own_device
+from .own_device import own_device
 from .pools import check_pools
 from .reads import stored
 from .recipe import CannotLift, Recipe

@@ -31,6 +31,8 @@ PICTURES = {
     "imshow", "imsave", "imwrite",
 }  # fmt: skip
 SAVES = ("torch.save", "numpy.save", "numpy.savez", "numpy.savetxt", "json.dump", "pickle.dump")
+LIBRARIES = ("torch", "F", "math", "np", "numpy")
+LOGARITHMS = ("log_softmax", "log_prob", "log_likelihood", "log_abs_det_jacobian", "log_sigmoid", "log_normal_", "log_")
 NUMBERS = (
     "item",
     "detach",
@@ -52,7 +54,14 @@ NUMBERS = (
 def shows(call: ast.Call) -> bool:
     """A call that keeps or shows what it gets: a list's append(), a meter's update(), a writer's add_scalar()."""
     last = _last(call)
-    return last in (*SHOWS, *METERS) or last.startswith(("add_scalar", "log_", "set_post", "set_desc"))
+    says = last in (*SHOWS, *METERS) or last.startswith(("add_scalar", "log_", "set_post", "set_desc"))
+    return says and not (last.startswith("log") and _computes_log(call))
+
+
+def _computes_log(call: ast.Call) -> bool:
+    """`torch.log(x)`, `x.log()`, `F.log_softmax(x, 1)`, `normal.log_prob(x)`: not a log that is written."""
+    of_library = isinstance(call.func, ast.Attribute) and getattr(call.func.value, "id", "") in LIBRARIES
+    return of_library or _last(call) in LOGARITHMS or not given_to(call)
 
 
 def keeps(call: ast.Call) -> bool:

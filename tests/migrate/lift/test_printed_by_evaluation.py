@@ -134,3 +134,27 @@ def test_two_processes_print_what_one_printed(tmp_path):
     for before, after in zip(by_originals(tmp_path, texts), by_results(tmp_path, texts), strict=True):
         numbers = [[float(n) for n in re.findall(r"[-\d.]*\d(?:e-?\d+)?", each)] for each in (before, after)]
         assert numbers[0] and numbers[1] == pytest.approx(numbers[0], rel=1e-4)
+
+
+LOGS = ("logger.log(20, loss.item())", "run.log({'loss': loss.item()})", "log_metrics(loss.item())", "log(loss.item())")
+
+
+@pytest.mark.parametrize("shown", LOGS)
+def test_what_is_logged_is_told(shown):
+    messages = [n.message for n in migrate_text(HEAD + SCRIPT.replace("EACH", shown)).attention]
+    assert any(m.startswith(f"`{shown}` shows what the process sees") for m in messages)
+
+
+LOGARITHMS = (
+    "torch.log(loss)",
+    "loss.log()",
+    "F.log_softmax(model(x), 1)",
+    "normal.log_prob(loss)",
+    "math.log(loss.item())",
+)
+
+
+@pytest.mark.parametrize("computed", LOGARITHMS)
+def test_a_logarithm_is_no_log(computed):
+    messages = [n.message for n in migrate_text(HEAD + SCRIPT.replace("EACH", f"low = {computed}")).attention]
+    assert not any("shows what the process sees" in m for m in messages)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -49,6 +50,7 @@ class Mixing:
         self.handing: set[ast.AST] = set()  # what is called of what callers give, while that is followed
         self._shapes: dict[ast.AST, Shapes] = {}
         self._buffers: dict[ast.ClassDef, set[object]] = {}
+        self._flows: dict[object, Flow] = {}
 
     def flow(
         self,
@@ -58,9 +60,24 @@ class Mixing:
         constants: dict[str, ast.expr] | None = None,
     ) -> Flow:
         """A function followed with its parameters known; empty for one that is being followed already."""
-        flow = Flow()
         if f in self._running:
-            return flow
+            return Flow()
+        around = (frozenset(self._running), frozenset(self.handing), len(self.facts.buffers))
+        key = (f, holder, frozenset(given.items()), frozenset((constants or {}).items()), around)
+        if key not in self._flows:
+            self._flows[key] = self._followed(f, given, holder, constants)
+        found = copy(self._flows[key])
+        found.mixes = [*found.mixes]  # callers add to it
+        return found
+
+    def _followed(
+        self,
+        f: Function | ast.Lambda,
+        given: dict[str, Value],
+        holder: ast.ClassDef | None,
+        constants: dict[str, ast.expr] | None,
+    ) -> Flow:
+        flow = Flow()
         self._running.add(f)
         try:
             body: list[ast.stmt] = [ast.Return(f.body)] if isinstance(f, ast.Lambda) else f.body

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
+from .codemods.back_on_cpu import BackOnCpu
 from .codemods.base import Change, apply
 from .codemods.every import outermost, plan_all, seen
 from .codemods.once import NAMES, Once, names_read
@@ -30,6 +31,9 @@ ON_CPU = "nothing here trains, and all of it stays on the CPU"
 def without_loop(facts: Facts, options: Options, is_script: bool) -> Result:
     """The edits of the codemods, where nothing is lifted."""
     changes = plan_all(facts, options.wants)
+    alone = is_script and not (options.of_lifted or facts.is_library or facts.classes.run_by_trainer)
+    if alone:  # nothing brings its tensors to a card, from where they would have to come back
+        changes = [c for c in changes if c.edit.code != BackOnCpu.code]
     if (is_script or facts.untrained) and not options.of_lifted:
         changes = places_itself(facts, changes, options.wants)
     if options.of_lifted and options.wants(Once.code):
@@ -49,7 +53,6 @@ def without_loop(facts: Facts, options: Options, is_script: bool) -> Result:
     elif is_script:
         notes = [*notes, *_unplaced(facts, changes)]
     edits = [c.edit for c in changes if c.told] + placed
-    alone = is_script and not (options.of_lifted or facts.is_library or facts.classes.run_by_trainer)
     if alone and RUNTIME not in text:
         edits = [replace(e, message=e.message.replace(WHY, ON_CPU)) for e in edits]
     return Result(text, plan, edits, notes)

@@ -32,3 +32,25 @@ def test_what_it_evaluates_stays_on_the_cpu_which_is_told():
 )
 def test_nothing_is_told_of(text):
     assert not any("nothing places it" in n.message for n in migrate_text(text).attention)
+
+
+GATHERED = """
+found = []
+for x, y in loader:
+    out = model(x.to(device))
+    found.append(y.numpy())
+    near = index(out.cpu())
+    near = near.to(device)
+    print((near == y.to(device)).sum())
+"""
+TRAINED = "    loss = out.sum()\n    loss.backward()\n    opt.step()\n"
+
+
+def test_nothing_comes_back_to_the_cpu_which_nothing_left():
+    result = migrate_text(SCRIPT + GATHERED)
+    assert "y.numpy()" in result.text and "== y)" in result.text
+    assert migrate_text(result.text).text == result.text
+
+
+def test_what_a_trainer_placed_does():
+    assert "y.cpu().numpy()" in migrate_text(SCRIPT + GATHERED + TRAINED).text

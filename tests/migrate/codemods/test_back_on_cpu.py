@@ -372,9 +372,11 @@ import matplotlib.pyplot as plt
 from torchvision.utils import save_image
 from utils import drawn
 device = torch.device('cuda')
-for x, y in test_loader:
-    out = model({})
-    {}
+
+def evaluate(model, test_loader, writer, n):
+    for x, y in test_loader:
+        out = model({})
+        {}
 """
 
 
@@ -383,13 +385,13 @@ for x, y in test_loader:
     [
         ("plt.imshow(x[0])", "plt.imshow(x[0].cpu())"),
         ("drawn(x, scale=2)", "drawn(x.cpu(), scale=2)"),
-        ("if n % 10 == 0:\n        writer.add_figure('x', drawn(x[0]))",
-         "if n % 10 == 0:\n        writer.add_figure('x', drawn(x[0].cpu()))"),
+        ("if n % 10 == 0:\n            writer.add_figure('x', drawn(x[0]))",
+         "if n % 10 == 0:\n            writer.add_figure('x', drawn(x[0].cpu()))"),
     ],
 )  # fmt: skip
 def test_what_is_drawn_of_a_batch_that_moves_for_the_model_alone(before, after):
     result = migrate_text(SHOWN.format("x.to(device)", before)).text
-    assert "    out = model(x)\n" in result and f"    {after}\n" in result
+    assert "        out = model(x)\n" in result and f"        {after}\n" in result
 
 
 @pytest.mark.parametrize(
@@ -408,7 +410,7 @@ def test_what_is_shown_where_it_is(shows):
 
 
 def test_what_is_drawn_of_a_batch_that_was_moved():
-    text = SHOWN.format("x", "plt.imshow(x[0])").replace("    out", "    x = x.to(device)\n    out")
+    text = SHOWN.format("x", "plt.imshow(x[0])").replace("        out", "        x = x.to(device)\n        out")
     assert ".cpu()" not in migrate_text(text).text
 
 

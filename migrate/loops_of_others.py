@@ -17,6 +17,8 @@ from .result import Options
 from .sources import Imports, python_files
 
 IMPORTS_TRAINER = re.compile(rb"ptmigrate\.runtime import (\([^)]*|[^(\n]*)\bTrainer\b")
+# a kept loop names its Runtime; others ask for it where they place something
+OF_KEPT_LOOP = re.compile(rb"^\w+ = \w*Runtime\w*\.shared\(\)", re.M)
 
 
 def with_its_loop(
@@ -120,4 +122,4 @@ def kept_projects(files: list[File], imports: Imports) -> set[Path]:
 
 def _is_lifted(data: bytes) -> bool:
     """Whether the loop of a script became a Trainer's in an earlier run: it needs that of no other file."""
-    return IMPORTS_TRAINER.search(data) is not None and b"Runtime.shared()" not in data
+    return IMPORTS_TRAINER.search(data) is not None and OF_KEPT_LOOP.search(data) is None

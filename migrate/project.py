@@ -17,7 +17,7 @@ from .facts.script import Facts, facts_of
 from .facts.source import mentions_torch, parses
 from .joined import Brought
 from .lift.placing import draws_batches
-from .loops_of_others import kept_projects, share_out, with_its_loop
+from .loops_of_others import OF_KEPT_LOOP, kept_projects, share_out, with_its_loop
 from .one_file import File, Migrated, as_it_is, bytes_of, migrate_file, real, untouched
 from .order import importing_first
 from .read_by_others import read_by_others
@@ -179,8 +179,8 @@ class Project:
         again, by_all = replace(self.options, of_lifted=True), Awaited(self.done, self.imports)
         for i in _run_by_all(self.done, self.options, self.imports):
             path, root, is_script = self.files[i]
-            if real(path) in self.untouched:
-                continue
+            if real(path) in self.untouched or (self.how[i][1] and mentions_torch(bytes_of(path))):
+                continue  # what a kept loop shares was migrated as that asks, and places what it makes itself
             known = replace(
                 self.elsewhere.get(path) or Elsewhere(),
                 awaited=by_all.awaited(path),
@@ -264,4 +264,4 @@ def _add_told(report: FileReport, more: FileReport | None) -> None:
 
 def _carried(m: Migrated) -> bool:
     """Whether the runtime carries the loop of a script already."""
-    return m.source is not None and "Runtime.shared()" in m.source.text
+    return m.source is not None and OF_KEPT_LOOP.search(m.source.raw) is not None

@@ -95,6 +95,46 @@ def test_what_a_trainer_places_is_placed_by_it(tmp_path):
     assert ".to(device)" not in after["layers"] + after["rates"]
 
 
+def test_what_a_lifted_loop_shares_with_a_kept_one(tmp_path):
+    """The kept one asks for more: what places its own tensors does so for both."""
+    lifted, kept = TRAIN.format(first="net.train()"), TRAIN.format(first=LEFT_EARLY)
+    texts = {"train": lifted, "other": kept, "data": DATA, "layers": LAYERS, "rates": RATES}
+    for name, text in texts.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    before = printed(tmp_path)
+    after = folder(tmp_path, **texts)
+    assert "Trainer(" in after["train"] and "Runtime" in after["other"]
+    assert "net(x.to(device))" in after["rates"]
+    assert before and printed(tmp_path) == before
+    assert folder(tmp_path, **after) == after, "a second run changed something"
+
+
+SHOWS = """\
+import torch
+from layers import Net, noise
+
+def show(net):
+    return net(torch.ones(2, 4)).sum()
+
+def main():
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    net = Net().to(device)
+    print(net(noise(2, device)).sum().item())
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+def test_a_script_that_asks_where_it_is_has_no_kept_loop(tmp_path):
+    """`net.to(Runtime.shared().device)`, of a file that a lifted script imports: what it imports stays as it is."""
+    layers = LAYERS.replace(".to(device)", "") + "\ndef noise(n, device):\n    return torch.ones(n, 4, device=device)\n"
+    train = TRAIN.format(first="net.train()").replace("import torch\n", "import torch\nimport shows\n", 1)
+    after = folder(tmp_path, train=train, shows=SHOWS, data=DATA, layers=layers, rates=RATES)
+    assert "Trainer(" in after["train"] and "Runtime.shared().device" in after["shows"]
+    assert folder(tmp_path, **after) == after, "a second run changed something"
+
+
 def test_a_file_that_trains_itself_is_a_script_of_its_own(tmp_path):
     other = TRAIN.format(first="net.train()").replace("def fit", "def fit_other")
     kept = f"from other import fit_other\n{TRAIN.format(first=LEFT_EARLY)}"

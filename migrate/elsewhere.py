@@ -108,7 +108,7 @@ def of_projects(paths: list[Path], imports: Imports) -> dict[Path, Elsewhere]:
         speaking = dict.fromkeys(p for p in project if p in spoken)
         for p in project if speaking else ():
             told.setdefault(p, {}).update(speaking)
-        reach |= led_to.get(imports.real(path), set())
+        reach |= led_to.get(imports.real(path), frozenset())
         others = tuple(files[r] for p in paths if p is not path and (r := imports.real(p)) in reach and r in files)
         if others:
             found[path] = replace(found.get(path, Elsewhere()), others=others)

@@ -34,12 +34,12 @@ def with_its_loop(
 
     `why`: where it cannot be, what is told of that.
     """
-    before = {real(p) for p, _, _ in files[: [p for p, _, _ in files].index(path)]}
+    before = {imports.real(p) for p, _, _ in files[: [p for p, _, _ in files].index(path)]}
     if options.plan == "loop" or not options.wants("PTM700"):
         return None
     try:
         source = read_source(path)
-        readers = {real(p): p for p, _, _ in files}
+        readers = {imports.real(p): p for p, _, _ in files}
         beside = {real(p): p for p in python_files(root)} if options.in_place else {}
         others = [p for key, p in beside.items() if key not in readers]
         brought = bring_in(path, source.text, imports, list(readers.values()), others)
@@ -48,7 +48,7 @@ def with_its_loop(
     except Stays as stays:
         why.append(Note(1, 1, "PTM701", f"the loop is kept in its own file: {stays}"))
         return None
-    if brought is None or before & {real(p) for p in brought.left}:
+    if brought is None or before & {imports.real(p) for p in brought.left}:
         why.append(Note(1, 1, "PTM701", "the loop is kept in its own file: this one reaches it through others"))
         return None
     also = _trained_elsewhere(path, brought, imports)
@@ -106,17 +106,17 @@ def kept_projects(files: list[File], imports: Imports) -> set[Path]:
 
     A file that says nothing of backward() imports, through others, one that does, or did before it was lifted.
     """
-    raw = {real(path): bytes_of(path) for path, _, _ in files}
+    raw = {imports.real(path): bytes_of(path) for path, _, _ in files}
     trains = {key for key, data in raw.items() if b".backward(" in data or _is_lifted(data)}
     kept: set[Path] = set()
     for path, _, is_script in files:
-        data = raw[real(path)]
-        if not (is_script and trains) or real(path) in trains or _is_lifted(data):
+        data = raw[imports.real(path)]
+        if not (is_script and trains) or imports.real(path) in trains or _is_lifted(data):
             continue
-        project = imports.project(path) - {real(path)}
-        of_torch = any(mentions_torch(raw[key]) for key in (*project, real(path)) if key in raw)
+        project = imports.project(path) - {imports.real(path)}
+        of_torch = any(mentions_torch(raw[key]) for key in (*project, imports.real(path)) if key in raw)
         if project & trains and of_torch:
-            kept.update(p for p, _, script in files if p == path or (real(p) in project and not script))
+            kept.update(p for p, _, script in files if p == path or (imports.real(p) in project and not script))
     return kept
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -14,6 +14,8 @@ from .codemods.mend_async import mend
 from .facts.annotated import as_assignments
 from .facts.nodes import walk
 from .facts.source import SourceError, decode, read_bytes
+from .folders import Folders
+from .reachable import reachable
 
 SKIPPED = {
     ".git",
@@ -62,8 +64,12 @@ class Imports:
     def __init__(self) -> None:
         self._asks: dict[Path, _Asks] = {}
         self._modules: dict[tuple[Path, tuple[Path, ...]], list[Path]] = {}
+        self._given: dict[tuple[Path, Path], dict[int, tuple[Path, ...]]] = {}
+        self._stands: dict[Path, tuple[Path, ...]] = {}
+        self._folders = Folders()
         self._real: dict[Path, Path] = {}
         self._followed: dict[Path, list[Path]] = {}
+        self._projects: dict[Path, frozenset[Path]] = {}
 
     def real(self, path: Path) -> Path:
         """The file that a path leads to, links followed."""
@@ -71,42 +77,43 @@ class Imports:
             self._real[path] = Path(os.path.realpath(path))
         return self._real[path]
 
-    def project(self, script: Path) -> set[Path]:
+    def project(self, script: Path) -> frozenset[Path]:
         """The files that a script leads to, itself among them, links followed."""
-        return {self.real(p) for p in (script, *self.followed(script))}
+        if script not in self._projects:
+            self._projects[script] = frozenset(self.real(p) for p in (script, *self.followed(script)))
+        return self._projects[script]
 
     def module(self, script: Path, parts: tuple[str, ...]) -> Path | None:
         """The file of a module that a script imports by name; None where it is no local one."""
-        found: dict[Path, None] = {}
-        _find(self._roots(script), parts, found)
-        return list(found)[-1] if found else None
+        found = (self._folders.find(root, parts) for root in self._roots(script))
+        return next((files[-1] for files in found if files), None)
 
     def direct(self, path: Path, script: Path) -> set[Path]:
         """The files that a file itself imports, links followed, beside `script` or run by itself."""
         roots = dict.fromkeys((*self._roots(script), *self._roots(path)))
         return {self.real(p) for p in self._local(path, tuple(roots))}
 
-    def led_to(self, script: Path) -> dict[Path, set[Path]]:
+    def runs(self, path: Path) -> bool:
+        """Whether a file does more than define: it is a script."""
+        return self._of(path).runs
+
+    def led_to(self, script: Path) -> dict[Path, frozenset[Path]]:
         """What each file of a script's project leads to where that script runs, links followed; none for a module.
 
         A module's own imports start at the script's folder, which the module by itself does not show.
         """
-        if not self._of(script).runs:
+        if not self.runs(script):
             return {}
-        direct = {self.real(p): self.direct(p, script) for p in (script, *self.followed(script))}
-        found = {}
-        for path in direct:
-            found[path], queue = {path}, [path]
-            while queue:
-                new = direct.get(queue.pop(), set()) - found[path]
-                found[path] |= new
-                queue += new
-        return found
+        return reachable({self.real(p): self.direct(p, script) for p in (script, *self.followed(script))})
 
     def _roots(self, script: Path) -> tuple[Path, ...]:
         """The folders that a script finds modules in, as far as it says so itself."""
-        project = project_folders(script) if self._of(script).runs else []
-        return (script.parent, *self._of(script).added, *project)
+        if script not in self._stands:
+            self._stands[script] = (script.parent, *self._of(script).added, *self._installed(script))
+        return self._stands[script]
+
+    def _installed(self, script: Path) -> list[Path]:
+        return project_folders(script) if self._of(script).runs else []
 
     def followed(self, script: Path) -> list[Path]:
         """The local modules that a script imports, those that they import, and so on."""
@@ -116,7 +123,7 @@ class Imports:
 
     def _follow(self, script: Path) -> list[Path]:
         roots: dict[Path, None] = {script.parent: None}  # what stands on sys.path, as far as the files say
-        project = project_folders(script) if self._of(script).runs else []
+        project = self._installed(script)
         found: list[Path] = []
         seen, queue = {self.real(script)}, deque([script])
         while queue:
@@ -137,18 +144,26 @@ class Imports:
     def _local(self, path: Path, roots: tuple[Path, ...]) -> list[Path]:
         """The files that a file imports: from the folders that stand on sys.path, relatively, and by name."""
         if (path, roots) not in self._modules:
-            found: dict[Path, None] = {}
-            asks = self._of(path)
-            for folder, parts in asks.names:
-                _find(roots if folder is None else (folder,), parts, found)
-            for package in asks.packages:
-                _find(roots, package, found)
+            named: dict[int, tuple[Path, ...]] = {}  # the first folder that has a name gives it
+            for root in reversed(roots):
+                named |= self._from(path, root)
+            found = dict.fromkeys(file for i in sorted(named) for file in named[i])
+            for package in self._of(path).packages:
+                found |= dict.fromkeys(next(filter(None, (self._folders.find(r, package) for r in roots)), ()))
                 for root in roots:
                     modules = sorted(root.joinpath(*package).glob("*.py"))
-                    found.update(dict.fromkeys(Path(os.path.normpath(m)) for m in modules))
+                    found |= dict.fromkeys(Path(os.path.normpath(m)) for m in modules)
             found.pop(path, None)
             self._modules[path, roots] = list(found)
         return self._modules[path, roots]
+
+    def _from(self, path: Path, root: Path) -> dict[int, tuple[Path, ...]]:
+        """What a file imports from one folder, and relatively, each by the place of its name."""
+        if (path, root) not in self._given:
+            names = enumerate(self._of(path).names)
+            found = ((i, self._folders.find(root if folder is None else folder, parts)) for i, (folder, parts) in names)
+            self._given[path, root] = {i: files for i, files in found if files}
+        return self._given[path, root]
 
 
 def _parsed(raw: bytes) -> ast.Module:
@@ -235,21 +250,6 @@ def _ask_by_name(name: ast.expr, asks: _Asks) -> None:
     package, dot, _ = start.value.partition("{")[0].rpartition(".")
     if dot:
         asks.packages.append(tuple(package.split(".")))
-
-
-def _find(roots: Iterable[Path], parts: tuple[str, ...], found: dict[Path, None]) -> None:
-    if not parts:
-        return
-    for root in roots:
-        stem = root.joinpath(*parts)
-        for path in (stem / "__init__.py", stem.with_suffix(".py")):
-            if path.is_file():
-                for i in range(1, len(parts)):
-                    package = root.joinpath(*parts[:i], "__init__.py")
-                    if package.is_file():
-                        found[Path(os.path.normpath(package))] = None
-                found[Path(os.path.normpath(path))] = None
-                return
 
 
 def added_paths(path: Path, tree: ast.Module) -> list[Path]:

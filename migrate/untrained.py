@@ -21,7 +21,7 @@ def untrained(paths: list[Path], imports: Imports, read: Callable[[Path], bytes]
     trains = {p for p, text in texts.items() if TRAINS.search(text)}
     if len(trains) == len(texts):
         return []
-    projects = [leads for p in paths if len(leads := imports.led_to(p).keys() & texts.keys()) > 1]
+    projects = [leads for p in paths if imports.runs(p) and len(leads := imports.project(p) & texts.keys()) > 1]
     trained = set[Path]().union(*(leads for leads in projects if leads & trains))
     moves = {p for p in trained if MOVES.search(texts[p])}
     alone = set[Path]().union(*(leads for leads in projects if not leads & (trains | moves)))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from .classes import Function
 from .nodes import LOOPS
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
     Found = tuple["OtherFile", Facts, ast.FunctionDef | ast.ClassDef]
 
+T = TypeVar("T")
 _DEFINED = re.compile(r"^(?:async +def|def|class) +(\w+)", re.MULTILINE)
 
 
@@ -23,6 +25,13 @@ class OtherFile:
     def __init__(self, stem: str, text: str) -> None:
         self.stem, self.text = stem, text
         self.names = frozenset(_DEFINED.findall(text))
+        self._answers: dict[Callable[[str], object], object] = {}
+
+    def once(self, ask: Callable[[str], T]) -> T:
+        """What a function says of the text, which every file of a project asks for: answered once."""
+        if ask not in self._answers:
+            self._answers[ask] = ask(self.text)
+        return self._answers[ask]  # type: ignore[return-value]
 
     def facts(self) -> Facts | None:
         from .script import facts_of  # which has this one

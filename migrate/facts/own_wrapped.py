@@ -65,8 +65,7 @@ class OwnWrapped:
 
     @cached_property
     def _are_there(self) -> bool:
-        texts = (self.facts.text.text, *(o.text for o in self.facts.others))
-        return any(word in t for t in texts for word in WORDS) and any(OWN.search(t) for t in texts)
+        return _has_own(self.facts.text.text) or any(o.once(_has_own) for o in self.facts.others)
 
     @cached_property
     def _always(self) -> set[str]:
@@ -79,3 +78,7 @@ class OwnWrapped:
             ):
                 found |= {getattr(t, "attr", getattr(t, "id", "")) for t in s.targets}
         return found
+
+
+def _has_own(text: str) -> bool:
+    return any(word in text for word in WORDS) and OWN.search(text) is not None

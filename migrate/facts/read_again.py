@@ -51,7 +51,9 @@ LITERAL = re.compile(r"[\w-]{2,}\.\w+")
 def read_again(facts: Facts, call: ast.Call, path: ast.expr) -> bool:
     """Whether anything in the project may read what a call writes at a path."""
     names = last_parts(facts, path)
-    if _is_returned(facts, call, path) or any(_lists_or_starts(text, _words(facts, path)) for text in _texts(facts)):
+    words = _words(facts, path)
+    asked = [_listed_or_started(facts.text.text), *(o.once(_listed_or_started) for o in facts.others)]
+    if _is_returned(facts, call, path) or any(words & found for own in asked for found in own):
         return True
     if any(may_be_one(a, b) for b in _read_parts(facts) for a in names):
         return True
@@ -62,10 +64,6 @@ def read_again(facts: Facts, call: ast.Call, path: ast.expr) -> bool:
     return any(m in o.text for o in facts.others for m in said)
 
 
-def _texts(facts: Facts) -> list[str]:
-    return [facts.text.text, *(o.text for o in facts.others)]
-
-
 def _is_returned(facts: Facts, call: ast.Call, path: ast.expr) -> bool:
     """Whether the function that writes it gives the path back, for others to read."""
     f = function_around(facts, call)
@@ -74,16 +72,16 @@ def _is_returned(facts: Facts, call: ast.Call, path: ast.expr) -> bool:
     return any(v is not None and ast.unparse(e) == text for v in returned for e in walk(v or path))
 
 
-def _lists_or_starts(text: str, words: set[str]) -> bool:
-    """Whether a folder that is listed, or a program that is started, has one of these words on its lines."""
+def _listed_or_started(text: str) -> list[set[str]]:
+    """The words on the lines of each folder that is listed, and of each program that is started."""
+    found = []
     for m in (*LISTS.finditer(text), *STARTS.finditer(text)):
         start = text.rfind("\n", 0, m.start()) + 1
         lines = text[start : m.end() + 400].split("\n")[:3]
         if ASKS.match(lines[0]):
             continue  # whether there is anything in it
-        if words.intersection(WORD.findall("\n".join(lines[: 1 if LISTS.match(m[0]) else 3]))):
-            return True
-    return False
+        found.append(set(WORD.findall("\n".join(lines[: 1 if LISTS.match(m[0]) else 3]))))
+    return found
 
 
 def _words(facts: Facts, path: ast.expr, depth: int = 0) -> set[str]:

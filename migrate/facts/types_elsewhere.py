@@ -17,7 +17,7 @@ NAMES_TYPE = re.compile(r"^[ \t]*(\w+)[ \t]*=.*\bcuda\.\w+Tensor\b", re.MULTILIN
 
 def reads_of_types(facts: Facts) -> Iterator[tuple[ast.Name | ast.Attribute, str]]:
     """Where a file reads such a name, each with the file and the name: `settings.dtype`."""
-    keys = {f"{other.stem}.{name}" for other in facts.others for name in NAMES_TYPE.findall(other.text)}
+    keys = {f"{other.stem}.{name}" for other in facts.others for name in other.once(_named)}
     if not keys:
         return
     names = {key.partition(".")[2] for key in keys}
@@ -29,3 +29,7 @@ def reads_of_types(facts: Facts) -> Iterator[tuple[ast.Name | ast.Attribute, str
         key = next((key for key in keys_of(facts, read) if key in keys), None)
         if key is not None and isinstance(read.ctx, ast.Load):
             yield read, key
+
+
+def _named(text: str) -> list[str]:
+    return NAMES_TYPE.findall(text) if "cuda." in text else []

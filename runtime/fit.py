@@ -33,7 +33,7 @@ from .step import AutomaticStep, SeveralOptimizers, wants_closure
 from .stopping import Stopping, speaks_of
 from .strategies.needs import features_of_optimizers
 from .strategies.own_names import OwnNames
-from .whole import draw_alike, rank_zeros_draws
+from .whole import draw_alike, rank_zeros_draws, tell_draws_apart
 
 if TYPE_CHECKING:
     from .module import Module
@@ -67,6 +67,7 @@ class FitLoop(FitNames):
         self.draws, self.validation_draws = OneStream(trainer), ValidationDraws(trainer)
         self.position = Position(self)
         self.own_names: OwnNames | None = None  # while a fit runs
+        self.told_draws = False  # that ranks with the same batches have drawn unlike
 
     # -- the run --------------------------------------------------------------------------------------------------
 
@@ -341,6 +342,8 @@ class FitLoop(FitNames):
                 self.validate(last=True, stepped=True)
             reached = True
         self.end_batches()
+        if trainer.whole and not self.told_draws:
+            self.told_draws = tell_draws_apart(trainer.runtime)
         self.at_epoch_end, self.batches, self.phase = True, self.length, Phase.PROCESSED
         trainer.logs.in_step = False
         values = trainer.logs.reduce()

@@ -5,10 +5,13 @@ Every process then computes every batch whole and draws the same random numbers,
 
 from __future__ import annotations
 
+import sys
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch.utils.data import DataLoader
 
 from .checkpoint import randomness
@@ -53,6 +56,25 @@ def draw_alike(runtime: Runtime, whole: bool) -> None:
         adopt_random_state(runtime)
     else:
         separate_ranks(runtime.rank)
+
+
+def tell_draws_apart(runtime: Runtime) -> bool:
+    """Whether ranks that compute the same batches have drawn unlike in them; that is said, for it is another run."""
+    if runtime.world_size == 1:
+        return False
+    state = randomness.capture()
+    marks = {kind: zlib.crc32(repr(_plain(state.get(kind))).encode()) for kind in randomness.KINDS}
+    most, least = runtime.reduce_alike([marks, {kind: -mark for kind, mark in marks.items()}], "max")
+    apart = [kind for kind in marks if most[kind] != -least[kind]]
+    if apart:
+        says = f"a step or a hook at a batch has drawn other numbers from {' and '.join(apart)} on some processes"
+        says = f"random numbers are not those of one process: {says} than on others, as a call on rank 0 alone does"
+        runtime.print(f"{says}; draw them on every process", file=sys.stderr)
+    return bool(apart)
+
+
+def _plain(state: Any) -> Any:
+    return state.tolist() if isinstance(state, torch.Tensor) else state
 
 
 def draw_alike_again(runtime: Runtime) -> None:

@@ -118,6 +118,26 @@ def test_so_do_the_processes_of_other_engines(trained, strategy):
     assert said(two.stdout, 0) == wanted
 
 
+@pytest.mark.parametrize(
+    ("draws", "kinds"),
+    [
+        ("torch.rand(1) if self.global_rank == 0 else None", "torch"),
+        ("self.global_rank or __import__('random').random()", "random"),
+        ("torch.rand(1)", None),
+        ("self.global_rank or torch.rand(1, generator=torch.Generator())", None),
+    ],
+)
+def test_what_rank_0_alone_draws_in_a_step_is_told_once(tmp_path, draws, kinds):
+    script = tmp_path / "script.py"
+    text = SCRIPT.format(rule="False", automatic=(True,), **INDEX)
+    script.write_text(text.replace("        x, y = ", f"        {draws}\n        x, y = "))
+    done = on(2, script)
+    assert done.returncode == 0, done.stderr
+    told = [line for line in done.stderr.splitlines() if "not those of one process" in line]
+    assert len(told) == (kinds is not None)
+    assert kinds is None or f" numbers from {kinds} on some" in told[0]
+
+
 def test_the_loader_of_an_epoch_is_made_anew():
     made = []
 

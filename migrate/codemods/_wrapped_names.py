@@ -75,9 +75,9 @@ def loads_old_keys(facts: Facts, found: Distribution) -> tuple[ast.Call, str] | 
             not there and facts.wrapped and any(LOADS.search(o) for o in others)
         ):  # a function there wraps, another loads
             loads = [c for c, full in found.full.items() if full == "torch.load"]
-    if any(CUTS.search(text) for text in (facts.text.text, *others)):
-        return None
-    return next(iter([*((c, OLD_KEYS) for c in loads), *((c, HELD_KEYS) for c in within)]), None)
+    shown = next(iter([*((c, OLD_KEYS) for c in loads), *((c, HELD_KEYS) for c in within)]), None)
+    cut = shown is not None and any(CUTS.search(text) for text in (facts.text.text, *others))
+    return None if cut else shown
 
 
 def _saves_without(facts: Facts, found: Distribution) -> bool:

@@ -63,7 +63,7 @@ def is_network(facts: Facts, name: str) -> bool:
 
 def made_network(facts: Facts, name: str, scope: Scope) -> ast.Call | None:
     """The one call that gives a name its value, where that is a network: by its class, or by what it is asked for."""
-    values = facts.devices.assigned(name, scope)
+    values = facts.devices.unpacked(name, scope)  # g, d = Generator(), Critic()
     made = unchained(values[0]) if values is not None and len(values) == 1 else None
     if not isinstance(made, ast.Call):
         return None

@@ -637,3 +637,33 @@ def test_where_the_name_shows_it_the_tensor_is_placed(tmp_path, made):
         tmp_path, LAYER.replace("a = nn", "net = nn").replace("a(", "net(").replace("a.p", "net.p").format(made)
     )
     assert "accelerator" not in text and "self.device" in text
+
+
+TOGETHER = """
+import torch
+from torch import nn
+
+def both():
+    return nn.Linear(2, 2), nn.Linear(2, 1)
+
+torch.manual_seed(0)
+loader = torch.utils.data.DataLoader(torch.ones(8, 2), batch_size=4)
+{made}
+opt = torch.optim.SGD([*g.parameters(), *d.parameters()], lr=0.1)
+for epoch in range(2):
+    for {drawn}
+        loss = d(g(z)).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    print(epoch, loss.item())
+"""
+
+
+@pytest.mark.parametrize("made", ["g, d = nn.Linear(2, 2), nn.Linear(2, 1)", "g, d = both()"])
+@pytest.mark.parametrize(
+    ("drawn", "stays"), [("i in range(3):\n        z = torch.ones(2, 2) * i", True), ("z in loader:", False)]
+)
+def test_networks_that_are_made_together(tmp_path, made, drawn, stays):
+    result = check_on_card(tmp_path, TOGETHER.format(made=made, drawn=drawn))
+    assert ('accelerator="cpu"' in result) == stays

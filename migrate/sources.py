@@ -14,7 +14,7 @@ from .codemods.mend_async import mend
 from .facts.annotated import as_assignments
 from .facts.nodes import walk
 from .facts.source import SourceError, decode, read_bytes
-from .folders import Folders
+from .import_folders import Folders
 from .reachable import reachable
 
 SKIPPED = {

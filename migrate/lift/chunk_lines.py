@@ -44,11 +44,20 @@ class ChunkLines(Rewriter):
                 lines.append("")
             lines += self._render(s, chunk)
             lines = self._with_share(s, chunk, lines)
+        last = chunk.statements[-1] if chunk.statements and (lines or returned is not None) else None
+        if last is not None and (last in dropped or last is self.recipe.optimization.backward or _deletes_names(last)):
+            lines += self._comments_below(last)
         if returned is not None:
             lines.append(f"return {returned}")
         if chunk.passing is not None and chunk.statements is chunk.passing.after:
             lines += self._result_lines(chunk)
         return lines
+
+    def _comments_below(self, s: ast.stmt) -> list[str]:
+        """The comments that end the block of a statement that goes itself."""
+        below = range((s.end_lineno or 1) + 1, self.splice.to_the_end(s) + 1)
+        texts = (self.facts.text.lines[n - 1].strip() for n in below)
+        return [t for t in texts if t]
 
     def _blank_above(self, s: ast.stmt) -> bool:
         first, _ = self.splice.with_comments(s, self._floor(s))

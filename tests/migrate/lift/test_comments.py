@@ -90,3 +90,17 @@ def test_they_stand_where_they_stood(result, lines):
 
 def test_of_the_script_that_stays_they_stay(result):
     assert "\n# between\n\nn = 0\n" in result
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        "loss.backward()\n        optimizer.step()",
+        "loss.backward(); optimizer.step()",
+        "loss.backward()\n        optimizer.step()\n        del loss",
+    ],
+)
+def test_those_below_what_the_trainer_does_itself_stay(end):
+    head = TEXT.partition("        loss.backward()\n")[0]
+    text = f"{head}        {end}\n\n        # net.eval()\n\n        # end\n\nfor epoch in range(2):\n    train(epoch)\n"
+    assert re.search(r"\n        # net.eval\(\)\n        # end\n        return ", check_same(text, "module"))

@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from ptmigrate.migrate.folders import Folders
+from ptmigrate.migrate.import_folders import Folders
 
 
 @pytest.fixture

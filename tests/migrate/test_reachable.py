@@ -1,6 +1,6 @@
 """What each node of a graph leads to."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from ptmigrate.migrate.reachable import reachable
 
@@ -25,6 +25,7 @@ def test_a_chain_longer_than_the_stack():
     assert len(found[0]) == n + 1
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.integers(0, 9), st.lists(st.integers(0, 12), max_size=4)))
 def test_it_is_what_following_gives(edges):
     for node, found in reachable(edges).items():

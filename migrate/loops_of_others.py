@@ -18,7 +18,7 @@ from .sources import Imports, python_files
 
 IMPORTS_TRAINER = re.compile(rb"ptmigrate\.runtime import (\([^)]*|[^(\n]*)\bTrainer\b")
 # a kept loop names its Runtime; others ask for it where they place something
-OF_KEPT_LOOP = re.compile(rb"^\w+ = \w*Runtime\w*\.shared\(\)", re.M)
+OF_KEPT_LOOP = re.compile(rb"^\w+ = \w*Runtime\w*\.shared\(\)[ \t]*(#.*)?\r?$", re.M)
 
 
 def with_its_loop(

@@ -27,6 +27,7 @@ from .padded import padded_batches
 from .passes import evaluation, pass_in_place, pass_of_function
 from .private import by_sample
 from .recipe import CannotLift, DataPass, Optimization, Recipe
+from .refilled import refilled
 from .steered import steered
 from .step import epoch_schedulers, loose_tensors, optimization, whole_batches
 from .texts import check_texts
@@ -279,6 +280,8 @@ def _evaluating(facts: Facts, statements: list[ast.stmt]) -> ast.For | None:
 def _made_anew(facts: Facts, train: DataPass, epoch_loop: ast.For) -> bool:
     """Whether what the batch loop goes over has to be made in every epoch: it calls something, or its names change."""
     given = _given(facts, train)
+    if refilled(facts, train.loader if given is None else given, epoch_loop):
+        return True
     if given is not None:
         return any(_changes(facts, n, epoch_loop) for n in walk(given))
     if is_loader(facts, train.loader) and isinstance(train.loader, ast.Name):

@@ -76,7 +76,7 @@ def _called_by_object(facts: Facts, call: ast.Call, networks: Set[str]) -> ast.C
     for f in _reached(facts, c, call.func.attr) if held else ():  # type: ignore[attr-defined]
         for n in walk(methods[f], ast.Call):
             of_self = isinstance(n.func, ast.Attribute) and n.func.attr in held and facts.classes.is_self(n.func.value)
-            if of_self and (n.args or n.keywords) and not _in_a_loop(facts, n):
+            if of_self and (n.args or n.keywords) and _runs_outside_loops(facts, n, c, set()):
                 return n
     return None
 

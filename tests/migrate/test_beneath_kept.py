@@ -1,6 +1,7 @@
 """A folder's files that a kept loop works with keep what they place: no Trainer places it."""
 
 import pytest
+from ptmigrate.migrate.loops_of_others import OF_KEPT_LOOP
 from ptmigrate.migrate.migrate import Options
 from ptmigrate.migrate.project import collect, migrate_all
 
@@ -133,6 +134,19 @@ def test_a_script_that_asks_where_it_is_has_no_kept_loop(tmp_path):
     after = folder(tmp_path, train=train, shows=SHOWS, data=DATA, layers=layers, rates=RATES)
     assert "Trainer(" in after["train"] and "Runtime.shared().device" in after["shows"]
     assert folder(tmp_path, **after) == after, "a second run changed something"
+
+
+@pytest.mark.parametrize(
+    ("line", "kept"),
+    [
+        ("runtime = Runtime.shared()", True),
+        ("runtime_ = _Runtime.shared()  # of all files\r", True),
+        ("device = Runtime.shared().device", False),
+        ("    net.to(Runtime.shared().device)", False),
+    ],
+)
+def test_the_line_that_tells_a_kept_loop(line, kept):
+    assert (OF_KEPT_LOOP.search(f"import torch\n{line}\n".encode()) is not None) == kept
 
 
 def test_a_file_that_trains_itself_is_a_script_of_its_own(tmp_path):

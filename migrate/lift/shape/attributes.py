@@ -157,6 +157,8 @@ def _is_above(facts: Facts, node: ast.AST, loop: ast.AST | None) -> bool:
         return False
     up, parent = node, facts.scopes.parents.get(node)
     while parent is not None and parent is not facts.scopes.parents.get(loop):
+        if isinstance(parent, (ast.FunctionDef, ast.Lambda)):
+            return False  # which runs when it is called
         up, parent = parent, facts.scopes.parents.get(parent)
     block = getattr(parent, "body", ())
     return up in block and loop in block and block.index(up) < block.index(loop)

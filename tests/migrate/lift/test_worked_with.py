@@ -168,6 +168,13 @@ class Shows:
         for x, y in loader:
             print(self.model(x).argmax(1).tolist())
 
+    def row(self, x):
+        print(self.model(x).argmax(1).tolist())
+
+    def rows(self, loader):
+        for x, y in loader:
+            self.row(x)
+
     def name(self):
         print(self.title, type(self.model).__name__)
 
@@ -212,6 +219,7 @@ def test_by_a_method_of_it_or_of_what_holds_it(tmp_path, calls):
         "for x, y in loader:\n    print(net.classify(x).tolist())",
         "shows.name()",
         "shows.batches(loader)",
+        "shows.rows(loader)",
         "others.one()",
         "others.all()",
         "Shows('net', other).name()",

@@ -14,9 +14,8 @@ from ..facts.batch_values import Flow
 from ..facts.batch_views import one_each
 from ..facts.nodes import walk
 from ..facts.script import Facts
+from .rank_guards import CHANGES
 
-# methods that change what they are called on, with all that end in _
-CHANGES = set("append extend insert remove pop popitem clear update add discard setdefault sort reverse".split())
 VIEWS = set("view reshape squeeze unsqueeze t transpose permute detach flatten narrow select diagonal get".split())
 SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.FunctionDef, ast.Import, ast.ImportFrom, ast.Pass)
 

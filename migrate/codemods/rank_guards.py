@@ -25,7 +25,10 @@ PURE = set(
 )
 
 # methods that change what they are called of
-CHANGES = set("append extend insert update add setdefault pop popitem remove clear appendleft sort reverse".split())
+CHANGES = set(
+    "append extend insert update add setdefault pop popitem remove discard clear sort reverse"
+    " appendleft extendleft popleft".split()
+)
 NO_GRAD = {"no_grad", "inference_mode", "set_grad_enabled"}
 # what an evaluation calls: these give values, but for those that talk to others or write
 COMPUTE = ("torch.", "os.path.", "numpy.", "math.", "time.", "tqdm.", "sklearn.metrics.", "collections.", "random.")

@@ -23,7 +23,7 @@ from .networks import made_network
 from .nodes import local_function, names_below, names_of
 from .own_device import STEPS, OwnDevice
 from .own_makers import given_to_model, makes_tensors
-from .worked_with import worked_with_below, worked_with_by_callers, worked_with_by_owners
+from .worked_with import read_from, worked_with_below, worked_with_by_callers, worked_with_by_owners
 
 if TYPE_CHECKING:
     from .rewriting import Rewriter
@@ -175,13 +175,7 @@ def tensor_of_object(facts: Facts, chunks: list[Chunk]) -> ast.expr | None:
 
 def _kept_by(facts: Facts, c: ast.ClassDef, method: str) -> ast.expr | None:
     """A tensor that the methods of a class set, of those that one of them and what it calls read."""
-    methods, reached = facts.classes.methods(c), {method}
-    read: set[str] = set()
-    while more := reached - read:
-        read |= more
-        own = (a for m in more if m in methods for a in walk(methods[m], ast.Attribute))
-        reached |= {a.attr for a in own if isinstance(a.ctx, ast.Load) and facts.classes.is_self(a.value)}
-    for store in (a for name in sorted(read) for a in facts.stores_of(name)):
+    for store in (a for name in sorted(read_from(facts, c, method)) for a in facts.stores_of(name)):
         s = facts.scopes.parents.get(store)
         own_class = c in facts.scopes.ancestors(store)
         if own_class and isinstance(s, (ast.Assign, ast.AnnAssign)) and facts.tensors.is_tensor(s.value):

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Set
 
+from ..codemods.rank_guards import CHANGES
 from ..facts.nodes import walk
 from ..facts.script import Facts
-
-CHANGES = {
-    *("append", "extend", "insert", "remove", "pop", "clear", "sort", "reverse"),
-    *("appendleft", "extendleft", "popleft", "add", "discard", "update"),
-}
+from .shape.calls import called_below
 
 
 def refilled(facts: Facts, loader: ast.expr, epoch_loop: ast.AST) -> bool:
     """Whether an epoch, or what it calls, gives what its batch loop goes over other elements, or another list."""
-    reached: Set[ast.AST] | None = None
+    reached: set[ast.AST] = set()
     for n in walk(loader):
         if isinstance(n, ast.Name):
             scope = facts.scopes.scope_of(n).lookup(n.id)
@@ -28,8 +24,7 @@ def refilled(facts: Facts, loader: ast.expr, epoch_loop: ast.AST) -> bool:
         for other in same:
             if not _changes(facts, other):
                 continue
-            if reached is None:
-                reached = {epoch_loop, *_called_in(facts, epoch_loop)}
+            reached = reached or {epoch_loop, *called_below(facts, epoch_loop)}
             if any(up in reached for up in facts.scopes.ancestors(other)):
                 return True
     return False
@@ -48,19 +43,3 @@ def _changes(facts: Facts, n: ast.expr) -> bool:
 def _is_called(facts: Facts, n: ast.Attribute) -> bool:
     call = facts.scopes.parents.get(n)
     return isinstance(call, ast.Call) and call.func is n
-
-
-def _called_in(facts: Facts, loop: ast.AST) -> set[ast.AST]:
-    """The functions and methods that a loop calls, by their names, and those that they call."""
-    named: dict[str, list[ast.FunctionDef]] = {}
-    for f in facts.walk(ast.FunctionDef):
-        named.setdefault(f.name, []).append(f)
-    found: set[ast.AST] = set()
-    queue: list[ast.AST] = [loop]
-    while queue:
-        for call in walk(queue.pop(), ast.Call):
-            name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-            new = [f for f in named.get(name, ()) if f not in found]
-            found.update(new)
-            queue += new
-    return found

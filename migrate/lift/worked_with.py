@@ -73,7 +73,8 @@ def _called_by_object(facts: Facts, call: ast.Call, networks: Set[str]) -> ast.C
     if c is None or not isinstance(made, ast.Call):
         return None
     held, methods = _attributes_given(facts, c, made, networks), facts.classes.methods(c)
-    for f in _reached(facts, c, call.func.attr) if held else ():  # type: ignore[attr-defined]
+    reached = read_from(facts, c, call.func.attr) & methods.keys() if held else ()  # type: ignore[attr-defined]
+    for f in sorted(reached):
         for n in walk(methods[f], ast.Call):
             of_self = isinstance(n.func, ast.Attribute) and n.func.attr in held and facts.classes.is_self(n.func.value)
             if of_self and (n.args or n.keywords) and _runs_outside_loops(facts, n, c, set()):
@@ -94,15 +95,15 @@ def _attributes_given(facts: Facts, c: ast.ClassDef, made: ast.Call, networks: S
     }
 
 
-def _reached(facts: Facts, c: ast.ClassDef, method: str) -> set[str]:
-    """A method of a class and those that it calls, and they."""
-    methods = facts.classes.methods(c)
-    reached, more = set[str](), {method} & methods.keys()
+def read_from(facts: Facts, c: ast.ClassDef, method: str) -> set[str]:
+    """A method's name and those of its object's attributes and methods that it, and what it calls of these, read."""
+    methods, read = facts.classes.methods(c), set[str]()
+    more = {method}
     while more:
-        reached |= more
-        read = (a for m in more for a in walk(methods[m], ast.Attribute) if facts.classes.is_self(a.value))
-        more = ({a.attr for a in read} & methods.keys()) - reached
-    return reached
+        read |= more
+        own = (a for m in more if m in methods for a in walk(methods[m], ast.Attribute))
+        more = {a.attr for a in own if isinstance(a.ctx, ast.Load) and facts.classes.is_self(a.value)} - read
+    return read
 
 
 def worked_with_by_callers(facts: Facts, recipe: Recipe, networks: Set[str]) -> ast.Call | None:

@@ -65,6 +65,19 @@ def test_a_list(empty):
     assert ANEW in check_same(LIST.format(fill=f"memory.append(({DRAWN}))", empty=empty), "module")
 
 
+@pytest.mark.parametrize(
+    ("fill", "empty"),
+    [
+        (f"memory[:] = [({DRAWN})]", ""),
+        (f"memory += [({DRAWN})] * 2", "del memory[:1]"),
+        (f"memory.extendleft([({DRAWN})])", ""),
+    ],
+)
+def test_by_other_ways(fill, empty):
+    start = "import collections\nmemory = collections.deque()" if "left" in fill else "memory = []"
+    assert ANEW in check_same(LIST.replace("memory = []", start).format(fill=fill, empty=empty), "module")
+
+
 @pytest.mark.parametrize("first", ["buffer.refill(2)", "buffer.add(2)", "buffer.data = buffer.data[:1] * 2"])
 def test_what_an_object_holds(first):
     assert ANEW in check_same(OBJECT.format(drawn=DRAWN, first=first, above=""), "module")

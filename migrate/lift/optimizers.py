@@ -192,7 +192,7 @@ def clips_all(facts: Facts, clipped: ast.expr, at: ast.AST, name: str, each: boo
     network have another norm, or another order of its sum. `each`: by value, where X may have more, in any order.
     """
     of_all = _whose(clipped)
-    for call in _makers(facts, at, name):
+    for call in makers(facts, at, name):
         first = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "params"), None)
         if first is None or not is_optimizer_name(facts.names.resolve(call.func) or ""):
             continue
@@ -220,13 +220,13 @@ def _text(key: ast.expr | None) -> Any:
     return key.value if isinstance(key, ast.Constant) else None
 
 
-def _makers(facts: Facts, at: ast.AST, name: str, depth: int = 0) -> list[ast.Call]:
+def makers(facts: Facts, at: ast.AST, name: str, depth: int = 0) -> list[ast.Call]:
     """The calls that give a name its values, through parameters, other names and attributes."""
     scope = facts.scopes.scope_of(at).lookup(name)
     values = values_of(facts, name, scope) if scope is not None and depth < 6 else []
     values = [x for v in values for x in (attribute_values(facts, v) if isinstance(v, ast.Attribute) else [v])]
     found = [v for v in values if isinstance(v, ast.Call)]
-    return found + [c for v in values if isinstance(v, ast.Name) for c in _makers(facts, v, v.id, depth + 1)]
+    return found + [c for v in values if isinstance(v, ast.Name) for c in makers(facts, v, v.id, depth + 1)]
 
 
 def _whose(parameters: ast.expr) -> list[str] | None:

@@ -22,6 +22,7 @@ from .other_names import Held
 from .rates import rates_read
 from .reads import stored
 from .recipe import CannotLift, DataPass, Optimization
+from .zeroed_weights import zeroes_all
 
 CLIP_NORM = {"torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_norm"}
 CLIP_VALUE = {"torch.nn.utils.clip_grad_value_"}
@@ -158,6 +159,9 @@ def _drop_zero_grad(facts: Facts, train: DataPass, o: Optimization, at: int) -> 
     given = [*call[1].args, *(k.value for k in call[1].keywords)]
     if any(not (isinstance(v, ast.Constant) and v.value is True) for v in given):  # set_to_none, torch's default
         raise CannotLift(found[0], f"`{facts.short(found[0])}` does not use the default")
+    of_others = call[0] != o.optimizers[0] and not is_optimizer(facts, found[0], call[0])
+    if of_others and not zeroes_all(facts, call[1].func.value, found[0], o.optimizers[0]):  # type: ignore[attr-defined]
+        raise CannotLift(found[0], f"`{facts.short(found[0])}` does not reach all that `{o.optimizers[0]}` trains")
     if at < train.body.index(found[0]) < train.body.index(o.step):
         raise CannotLift(found[0], "gradients are set to zero between backward() and step()")
     o.dropped.append(found[0])

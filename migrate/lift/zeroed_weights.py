@@ -1,0 +1,82 @@
+"""Whether `net.zero_grad()` reaches all that an optimizer trains: the Trainer zeroes what the optimizer has.
+
+optimizer = SGD([*encoder.parameters(), *decoder.parameters()], lr=0.1)
+encoder.zero_grad()  # the decoder's gradients pile up
+"""
+
+from __future__ import annotations
+
+import ast
+
+from ..facts.nodes import walk
+from ..facts.script import Facts
+from ..facts.wrapped import CONVERTERS, WRAPPERS
+from .loaders import values_of
+from .nodes import is_call_of
+from .optimizers import attribute_values, is_optimizer_name, makers
+
+OF_WEIGHTS = ("parameters", "named_parameters")
+GIVE_ITSELF = set("to cuda cpu eval train float half double bfloat16 requires_grad_ apply type share_memory".split())
+WRAPPED = WRAPPERS | CONVERTERS | {"torch.compile", "torch.jit.script"}
+Path = tuple[object, ...]  # where a value was made, and the names that lead to the part of it
+
+
+def zeroes_all(facts: Facts, network: ast.expr, at: ast.AST, optimizer: str) -> bool:
+    """Whether all that the optimizer of a name was made with lies in the network, as far as is seen."""
+    zeroed = _paths(facts, network, parts=True)
+    for call in makers(facts, at, optimizer):
+        if not is_optimizer_name(facts.names.resolve(call.func) or ""):
+            continue
+        given = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "params"), None)
+        if given is not None and not all(_lies_in(_paths(facts, o), zeroed) for o in _owners(facts, given)):
+            return False
+    return True
+
+
+def _owners(facts: Facts, given: ast.expr, depth: int = 0) -> list[ast.expr]:
+    """What the parameters given to an optimizer are of; a tensor in a list is its own."""
+    if isinstance(given, ast.Name) and depth < 4:
+        scope = facts.scopes.scope_of(given).lookup(given.id)
+        values = values_of(facts, given.id, scope) if scope is not None else []
+        return [o for v in values for o in _owners(facts, v, depth + 1)]
+    found: list[ast.expr] = []
+    for n in walk(given):
+        if isinstance(n, ast.Call) and any(is_call_of(n, method) for method in OF_WEIGHTS):
+            found.append(n.func.value)  # type: ignore[attr-defined]
+        elif isinstance(n, (ast.List, ast.Tuple)) and isinstance(n.ctx, ast.Load):
+            found += [e for e in n.elts if isinstance(e, (ast.Name, ast.Attribute))]
+    return found
+
+
+def _lies_in(owner: set[Path], zeroed: set[Path]) -> bool:
+    """Whether one path to the owner leads through what is zeroed; what is made out of sight is taken for it."""
+    if not all(any(isinstance(path[0], ast.Call) for path in paths) for paths in (owner, zeroed)):
+        return True
+    return any(path[: len(above)] == above for path in owner for above in zeroed)
+
+
+def _paths(facts: Facts, node: ast.expr, parts: bool = False, depth: int = 0) -> set[Path]:
+    """All names of a network, the call that made it among them where that shows; `parts`: of its parts, too."""
+
+    def below(*nodes: ast.expr) -> set[Path]:
+        return set().union(*(_paths(facts, n, parts, depth + 1) for n in nodes))
+
+    if depth > 6:
+        return set()
+    if isinstance(node, ast.Attribute):
+        whole = below(node.value)
+        found = whole if node.attr == "module" else {(*path, node.attr) for path in whole}  # of what wraps it
+        return found | below(*attribute_values(facts, node))
+    if isinstance(node, ast.Subscript):
+        return {(*path, ast.unparse(node.slice)) for path in below(node.value)}
+    if isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Attribute) and node.func.attr in GIVE_ITSELF:
+            return below(node.func.value)
+        wraps = facts.names.resolve(node.func) in WRAPPED
+        return {(node,)} | below(*(node.args if parts else node.args[:1] if wraps else ()))
+    if isinstance(node, ast.IfExp):
+        return below(node.body, node.orelse)
+    scope = facts.scopes.scope_of(node).lookup(node.id) if isinstance(node, ast.Name) else None
+    if not isinstance(node, ast.Name) or scope is None:
+        return set()
+    return {(scope, node.id)} | below(*values_of(facts, node.id, scope))

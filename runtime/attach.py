@@ -44,6 +44,7 @@ def attach(trainer: Trainer, module: Module, stage: str, datamodule: Any) -> Non
         module.configure_sharded_model()
         module.configure_model()
     trainer.runtime.precision.convert_module(module)
+    trainer.runtime.models_on_cpu = trainer.runtime.on_cpu
     trainer.runtime.strategy.place(module)
     if trainer.deterministic:
         torch.use_deterministic_algorithms(True, warn_only=trainer.deterministic == "warn")

@@ -61,6 +61,7 @@ class Runtime:
         self.strategy = asked.strategy
         self.device = asked.device
         self.on_cpu = asked.kind == "cpu"
+        self.models_on_cpu = self.on_cpu  # there, or back there since the last run of a Trainer
         self.precision = choose_precision(asked.precision, self.device.type)
         self._models: list[torch.nn.Module] = []
         self.part: tuple[int, int] | None = None  # samples here and in all of the current global batch

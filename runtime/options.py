@@ -30,6 +30,7 @@ class Options:
             asked.benchmark,
             asked.detect_anomaly,
         )
+        self.back_on_cpu = asked.back_on_cpu  # when a run has ended, as Lightning's strategies leave their modules
         self.default_root_dir = os.getcwd() if asked.default_root_dir is None else os.fspath(asked.default_root_dir)
         self.resume_from_checkpoint = asked.resume_from_checkpoint
         self.enable_autolog_hparams = asked.enable_autolog_hparams

@@ -25,22 +25,20 @@ def on_device(loader: Any, network: torch.nn.Module | None = None) -> Any:
     """
     if isinstance(network, torch.nn.Module):
         return BesideLoader(loader, network)
-    if latest is None:
-        return LaterLoader(loader)
-    return loader if latest.on_cpu else PlacedLoader(loader, latest)
+    return loader if latest is not None and latest.on_cpu else LaterLoader(loader)
 
 
 class LaterLoader(PlacedLoader):
-    """A loader that is asked for before any model is placed."""
+    """A loader whose batches go where the models are by then: placed or not yet, or back on the CPU."""
 
     def __init__(self, loader: Any):
         self.loader = loader
 
     def __iter__(self) -> Iterator:
-        return (batch if latest is None else move_to(batch, latest.device) for batch in self.loader)
+        return (batch if _on_cpu() else move_to(batch, latest.device) for batch in self.loader)  # type: ignore[union-attr]
 
 
-class BesideLoader(PlacedLoader):
+class BesideLoader(LaterLoader):
     """A loader whose batches go where a network is; where that has no weights, where the models are."""
 
     def __init__(self, loader: Any, network: torch.nn.Module):
@@ -48,5 +46,11 @@ class BesideLoader(PlacedLoader):
 
     def __iter__(self) -> Iterator:
         weight = next(chain(self.network.parameters(), self.network.buffers()), None)
-        where = latest if weight is None else weight
-        return iter(self.loader) if where is None else (move_to(batch, where.device) for batch in self.loader)
+        if weight is None:
+            return super().__iter__()
+        return (move_to(batch, weight.device) for batch in self.loader)
+
+
+def _on_cpu() -> bool:
+    """Whether the models are there: no Trainer has placed them, or it has brought them back."""
+    return latest is None or latest.models_on_cpu

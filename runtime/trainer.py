@@ -13,6 +13,7 @@ import torch
 
 from . import arguments, batch_norm
 from .attach import State, attach, given_data
+from .back import give_back
 from .callbacks.progress import choose_progress
 from .checkpoint import state
 from .checkpoint.read import read
@@ -98,6 +99,7 @@ class Trainer(Options, Whereabouts):
         inference_mode: bool = False,
         detect_anomaly: bool = False,
         barebones: bool = False,
+        back_on_cpu: bool = False,
     ):
         asked = SimpleNamespace(**{name: value for name, value in locals().items() if name != "self"})
         self.take_options(asked)
@@ -287,7 +289,11 @@ class Trainer(Options, Whereabouts):
         ended = "success"
         try:
             with torch.autograd.set_detect_anomaly(self.detect_anomaly or torch.is_anomaly_enabled()):
-                return body(*args)
+                result = body(*args)
+            if self.back_on_cpu and self.module is not None:
+                give_back(self.module)
+                self.runtime.models_on_cpu = True
+            return result
         except BaseException as error:
             watch.failed_at = self._where()
             batch_norm.explain(error, self.world_size > 1)

@@ -1,5 +1,5 @@
 """A script that names no device runs on the CPU, and so does its result where it works with the model on tensors that
-nothing moves: those that the step makes itself or reads of the script, and those of what stands below the loop.
+nothing moves: those that the step makes itself or reads of the script, and those between the epochs.
 
 The Trainer places the model and a loader's batches; what `get_batch()` and `next(it)` give stays where it was made.
 """
@@ -18,12 +18,11 @@ from ..facts.tensor_methods import root
 from .chunks import Chunk
 from .filled import filled_in_loops
 from .loaders import is_loader
-from .modes import after_the_loop
 from .networks import made_network
 from .nodes import local_function, names_below, names_of
 from .own_device import STEPS, OwnDevice
 from .own_makers import given_to_model, makes_tensors
-from .worked_with import read_from, worked_with_below, worked_with_by_callers, worked_with_by_owners
+from .worked_with import read_from, worked_with
 
 if TYPE_CHECKING:
     from .rewriting import Rewriter
@@ -54,11 +53,10 @@ def needs_cpu(r: Rewriter) -> tuple[ast.expr, str] | None:
     held = next((c for c in filled_in_loops(facts) if c not in r.own_device.calls), None)
     if held is not None:
         return held, "this tensor, which a loop over batches fills"
-    attributes = {v.name for v in r.variables.attributes if not v.owner}
-    networks = {n for n in attributes if any(made_network(facts, n, home) is not None for home in homes)}
-    below = worked_with_below(facts, [*_between_epochs(r), *after_the_loop(facts, recipe)], networks)
-    below = below or worked_with_by_callers(facts, recipe, networks) or worked_with_by_owners(facts, recipe, attributes)
-    return None if below is None else (below, "what the model gets there")
+    names = {v.name for v in r.variables.attributes if not v.owner}
+    networks = {n for n in names if any(made_network(facts, n, home) is not None for home in homes)}
+    between = worked_with(facts, _between_epochs(r), networks)
+    return None if between is None else (between, "what the model gets there")
 
 
 def made_in_step(facts: Facts, chunks: list[Chunk], placed: OwnDevice) -> ast.Call | None:

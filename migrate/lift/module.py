@@ -17,6 +17,7 @@ from ..facts.operands import FACTOR, closed
 from ..facts.runtime_names import imported_as
 from ..facts.script import Facts
 from ..report import Edit, Note
+from .afterwards import met_afterwards
 from .between import check_between
 from .chunk_lines import ChunkLines, names_in, returned_names
 from .chunks import Chunk, Variable
@@ -31,6 +32,7 @@ from .epochs import epoch_expression
 from .kept_networks import kept_networks
 from .kept_weights import kept_weights
 from .modes import mode_hooks
+from .networks import made_network
 from .nodes import is_call_of, names_of
 from .own_device import CODE as PLACED
 from .own_device import OWN
@@ -108,7 +110,7 @@ class ModuleBuilder(ChunkLines):
         self._stays_on_cpu()
         self._left_there()
         check_between(self)
-        trunk = Trunk(self, self.name, self.accelerator).lines()
+        trunk = Trunk(self, self.name, self.accelerator, self._comes_back()).lines()
         return Lifted(lines, trunk, self.configured, removed, unbound, self.edits, self.attention)
 
     def _say(self, node: ast.AST, message: str, code: str = CODE) -> None:
@@ -124,6 +126,22 @@ class ModuleBuilder(ChunkLines):
                 idle = speaks_in_code(self.facts) and places_nothing(self.facts)
                 says = f"the script {'brings nothing to a device' if idle else 'names no device'}, and nothing moves"
                 self._warn(why[0], f"`{self.facts.short(why[0])}`: {says} {why[1]}: it runs on the CPU, as before")
+
+    def _comes_back(self) -> bool:
+        """Whether a script without devices works with a network once it is trained; Lightning gives all back."""
+        if self.accelerator is not None or not (self.facts.without_devices and self.facts.ours):
+            return False
+        names = {v.name for v in self.variables.attributes if not v.owner}
+        networks = {n for n in names if self.facts.loops.is_model_name(n) or self._is_made_network(n)}
+        met = met_afterwards(self.facts, self.recipe, networks, names)
+        if met is not None:
+            read = self.facts.short(self.facts.scopes.statement_of(met))
+            self._say(met, f"`{read}`: the script names no device; after the training the network is back on the CPU")
+        return met is not None
+
+    def _is_made_network(self, name: str) -> bool:
+        homes = (self.binder.trunk_scope, self.facts.scopes.module)
+        return any(made_network(self.facts, name, home) is not None for home in homes)
 
     def _left_there(self) -> None:
         """What a network gave above the loop, of which the text does not show that it is one tensor."""

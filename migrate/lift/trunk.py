@@ -18,10 +18,12 @@ ON_CPU = '"cpu"'  # the Trainer's accelerator where a script names no device and
 
 
 class Trunk:
-    """`rewriter`: of the recipe; `name`: of the class; `accelerator`: the source of the Trainer's argument, if any."""
+    """`rewriter`: of the recipe; `name`: of the class; `accelerator`: the source of the Trainer's argument, if any;
+    `comes_back`: whether the script works with the network on the CPU afterwards.
+    """
 
-    def __init__(self, rewriter: Rewriter, name: str, accelerator: str | None) -> None:
-        self.rewriter, self.name, self.accelerator = rewriter, name, accelerator
+    def __init__(self, rewriter: Rewriter, name: str, accelerator: str | None, comes_back: bool = False) -> None:
+        self.rewriter, self.name, self.accelerator, self.comes_back = rewriter, name, accelerator, comes_back
         self.facts, self.recipe, self.variables = rewriter.facts, rewriter.recipe, rewriter.variables
         self.scope = rewriter.binder.trunk_scope
 
@@ -45,7 +47,7 @@ class Trunk:
 
     def _computed(self) -> list[str]:
         """What a network computed above the loop, where it was on the CPU still, and what stands below reads."""
-        if self.accelerator == ON_CPU:
+        if self.accelerator == ON_CPU or self.comes_back:
             return []
         names = sorted(self.variables.after - set(self.variables.results))
         return [n for n in names if computed(self.facts, n, self.scope, self.recipe.epoch_loop)]
@@ -60,6 +62,8 @@ class Trunk:
                 options.append(f'gradient_clip_algorithm="{r.optimization.clip_algorithm}"')
         if self.accelerator is not None and known_in(self.accelerator, self.scope, self.facts):
             options.append(f"accelerator={self.accelerator}")
+        if self.comes_back:
+            options.append("back_on_cpu=True")
         if self.facts.precision is not None:
             if not known_in(self.facts.precision, self.scope, self.facts):
                 raise CannotLift(r.epoch_loop, "what decides the precision is not known where the Trainer is made")

@@ -1,9 +1,4 @@
-"""Where a network of the loop is called elsewhere: below the loop, by who calls its function, or by way of its object.
-
-train(model, loader)                learner = Learner(net, loader)
-print(model(x))                     learner.fit(3)
-                                    print(learner.predict(x), net(x))
-"""
+"""Where a network of the loop is called between its epochs, outside of loops over data: itself, or by what holds it."""
 
 from __future__ import annotations
 
@@ -14,7 +9,6 @@ from ..facts.arguments import argument, given_to
 from ..facts.asked import asks
 from ..facts.in_course import callers_of, function_around
 from ..facts.nodes import walk
-from ..facts.scopes import Scope
 from ..facts.script import Facts
 from .called_networks import called_there
 from .chunks import given_arguments
@@ -22,24 +16,18 @@ from .loaders import is_loader, looped_over
 from .networks import OF_NETWORKS
 from .nodes import local_function
 from .own_makers import makes_inside
-from .recipe import Recipe
 
 DEPTH = 4  # of methods that call methods
 
 
-def worked_with_below(
-    facts: Facts, statements: Iterable[ast.stmt], networks: Set[str], own: ast.AST | None = None
-) -> ast.Call | None:
-    """The first call of a network below the loop, or in a function that is called there, outside of loops over data.
-
-    `own`: the function that the loop stands in.
-    """
+def worked_with(facts: Facts, statements: Iterable[ast.stmt], networks: Set[str]) -> ast.Call | None:
+    """The first call of a network in statements, or in a function that they call, outside of loops over data."""
     for s in statements:
         for n in walk(s, ast.Call):
             if _is_worked_with(facts, n, networks):
                 return n
             f = local_function(facts, n.func) if isinstance(n.func, ast.Name) else None
-            for call in _called_with(facts, n, f, networks) if f is not None and f is not own else ():
+            for call in _called_with(facts, n, f, networks) if f is not None else ():
                 return call
             held = _called_by_object(facts, n, networks)
             if held is not None:
@@ -50,9 +38,9 @@ def worked_with_below(
 def _is_worked_with(facts: Facts, call: ast.Call, networks: Set[str]) -> bool:
     """`net(x)`, `net.encode(torch.ones(2, 4))`, and `net.sample(8)` that makes the tensors itself."""
     if isinstance(call.func, ast.Name):
-        return call.func.id in networks and bool(call.args or call.keywords) and not _in_a_loop(facts, call)
+        return call.func.id in networks and bool(call.args or call.keywords) and not in_a_loop(facts, call)
     owner = call.func.value if isinstance(call.func, ast.Attribute) else None
-    if not (isinstance(owner, ast.Name) and owner.id in networks) or _in_a_loop(facts, call):
+    if not (isinstance(owner, ast.Name) and owner.id in networks) or in_a_loop(facts, call):
         return False
     home, f = called_there(facts, call)
     return isinstance(f, ast.FunctionDef) and (
@@ -63,7 +51,7 @@ def _is_worked_with(facts: Facts, call: ast.Call, networks: Set[str]) -> bool:
 def _called_by_object(facts: Facts, call: ast.Call, networks: Set[str]) -> ast.Call | None:
     """The call of a network in a method of an object that was made with it: `self.net(torch.ones(2, 4))`."""
     owner = call.func.value if isinstance(call.func, ast.Attribute) else None
-    if not isinstance(owner, ast.Name) or owner.id in networks or _in_a_loop(facts, call):
+    if not isinstance(owner, ast.Name) or owner.id in networks or in_a_loop(facts, call):
         return None
     home = facts.scopes.scope_of(owner).lookup(owner.id)
     values = facts.devices.unpacked(owner.id, home) if home is not None else None
@@ -77,7 +65,7 @@ def _called_by_object(facts: Facts, call: ast.Call, networks: Set[str]) -> ast.C
     for f in sorted(reached):
         for n in walk(methods[f], ast.Call):
             of_self = isinstance(n.func, ast.Attribute) and n.func.attr in held and facts.classes.is_self(n.func.value)
-            if of_self and (n.args or n.keywords) and _runs_outside_loops(facts, n, c, set()):
+            if of_self and (n.args or n.keywords) and runs_outside_loops(facts, n, c, set()):
                 return n
     return None
 
@@ -106,71 +94,21 @@ def read_from(facts: Facts, c: ast.ClassDef, method: str) -> set[str]:
     return read
 
 
-def worked_with_by_callers(facts: Facts, recipe: Recipe, networks: Set[str]) -> ast.Call | None:
-    """The first call of a network by who calls the loop's function: `train(model, loader)`, `print(model(x))`."""
-    f = function_around(facts, recipe.epoch_loop)
-    if not isinstance(f, ast.FunctionDef):
-        return None
-    scope = facts.scopes.by_node[f]
-    own = {name for name in scope.params if name in networks or _is_network(facts, name, scope)}
-    gives_one = any(isinstance(r.value, ast.Name) and r.value.id in own for r in walk(f, ast.Return))
-    for call in callers_of(facts, f):
-        named = {v.id for name, v in given_arguments(f, call).items() if isinstance(v, ast.Name) and name in own}
-        s = facts.scopes.statement_of(call)
-        returned = [n for t in s.targets for n in walk(t, ast.Name)] if isinstance(s, ast.Assign) else []
-        named |= {n.id for n in returned if gives_one or _is_network(facts, n.id, facts.scopes.scope_of(n))}
-        found = worked_with_below(facts, _beside(facts, call), named, f)
-        if found is not None:
-            return found
-    return None
-
-
-def worked_with_by_owners(facts: Facts, recipe: Recipe, names: Set[str]) -> ast.Call | None:
-    """The first call of a network that the loop's object holds, or was given: `self.net(x)`, `learner.net(x)`.
-
-    `names`: of the loop. A method that calls one is asked for outside of loops over data, too, to count.
-    """
-    f = function_around(facts, recipe.epoch_loop)
-    c = facts.classes.holder(f) if f is not None else None
-    if c is None or c in facts.classes.modules:
-        return None
-    held = {n for n in names if facts.loops.is_model_name(n)}
-    inside = {*walk(recipe.epoch_loop)}
-    for call in facts.walk(ast.Call):
-        of_it = isinstance(call.func, ast.Attribute) and call.func.attr in held and (call.args or call.keywords)
-        if of_it and call not in inside and _runs_outside_loops(facts, call, c, inside):
-            return call
-    for made in facts.alone.calls_of(c.name):
-        given = {a.id for a in made.args if isinstance(a, ast.Name)}
-        named = {n for n in given if _is_network(facts, n, facts.scopes.scope_of(made))}
-        found = worked_with_below(facts, _beside(facts, made), named)
-        if found is not None:
-            return found
-    return None
-
-
-def _runs_outside_loops(facts: Facts, call: ast.Call, c: ast.ClassDef, loop: Set[ast.AST], depth: int = 0) -> bool:
+def runs_outside_loops(facts: Facts, call: ast.expr, c: ast.ClassDef, loop: Set[ast.AST], depth: int = 0) -> bool:
     """Whether a call stands in no loop over data, and where it is in a method of the class, a call of that does not."""
-    if _in_a_loop(facts, call) or call in loop or depth > DEPTH:
+    if in_a_loop(facts, call) or call in loop or depth > DEPTH:
         return False
     f = function_around(facts, call)
     if f is None or facts.classes.holder(f) is not c:
         return not any(m in facts.classes.modules for m in facts.scopes.ancestors(call))
-    return any(_runs_outside_loops(facts, again, c, loop, depth + 1) for again in callers_of(facts, f))
+    return any(runs_outside_loops(facts, again, c, loop, depth + 1) for again in callers_of(facts, f))
 
 
-def _beside(facts: Facts, call: ast.Call) -> Iterator[ast.stmt]:
-    """What runs where a call stands: the statements of its function, or of the file, but for definitions."""
-    around = function_around(facts, call)
-    for s in around.body if around is not None else facts.tree.body:
-        if not isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            yield s
-
-
-def _is_network(facts: Facts, name: str, scope: Scope) -> bool:
-    """Whether a name that gets its value elsewhere is a network's, by its name or by what it is asked for."""
-    asked = any(asks(facts, read, OF_NETWORKS) for read in facts.scopes.reads(name, scope))
-    return asked or facts.loops.is_model_name(name)
+def is_network_there(facts: Facts, node: ast.Name) -> bool:
+    """Whether a name is a network's where it stands, by what it is called or by what it is asked for."""
+    scope = facts.scopes.scope_of(node).lookup(node.id)
+    reads = facts.scopes.reads(node.id, scope) if scope is not None else ()
+    return facts.loops.is_model_name(node.id) or any(asks(facts, read, OF_NETWORKS) for read in reads)
 
 
 def _called_with(facts: Facts, call: ast.Call, f: ast.FunctionDef, networks: Set[str]) -> Iterator[ast.Call]:
@@ -180,7 +118,8 @@ def _called_with(facts: Facts, call: ast.Call, f: ast.FunctionDef, networks: Set
     yield from (n for n in walk(f, ast.Call) if _is_worked_with(facts, n, given | (networks - own)))
 
 
-def _in_a_loop(facts: Facts, call: ast.Call) -> bool:
-    """Whether a call stands in a loop over a loader: its batches go where the model is."""
-    loops = (up for up in facts.scopes.ancestors(call) if isinstance(up, ast.For))
-    return any(facts.loops.is_loader(loop.iter) or is_loader(facts, looped_over(facts, loop)) for loop in loops)
+def in_a_loop(facts: Facts, node: ast.AST) -> bool:
+    """Whether a node stands in a loop, or a comprehension, over a loader: its batches go where the model is."""
+    ups = [*facts.scopes.ancestors(node)]
+    loops = [g for up in ups for g in ((up,) if isinstance(up, ast.For) else getattr(up, "generators", ()))]
+    return any(facts.loops.is_loader(g.iter) or is_loader(facts, looped_over(facts, g)) for g in loops)

@@ -7,8 +7,8 @@ import torch
 from ptmigrate.runtime import on_device, placed
 from torch.utils.data import DataLoader
 
-META = SimpleNamespace(device=torch.device("meta"), on_cpu=False)
-CPU = SimpleNamespace(device=torch.device("cpu"), on_cpu=True)
+META = SimpleNamespace(device=torch.device("meta"), on_cpu=False, models_on_cpu=False)
+CPU = SimpleNamespace(device=torch.device("cpu"), on_cpu=True, models_on_cpu=True)
 
 
 @pytest.fixture
@@ -43,6 +43,14 @@ def test_such_an_iterator_draws_as_the_loaders_own(monkeypatch):
     own = iter(shuffled)
     torch.rand(1)
     assert all(torch.equal(a, b) for a, b in zip(given, own, strict=True))
+
+
+def test_they_stay_where_they_are_once_the_models_are_back_on_the_cpu(loader, monkeypatch):
+    runtime = SimpleNamespace(device=torch.device("meta"), on_cpu=False, models_on_cpu=False)
+    monkeypatch.setattr(placed, "latest", runtime)
+    asked, without_weights = on_device(loader), on_device(loader, torch.nn.ReLU())
+    runtime.models_on_cpu = True
+    assert [batch.device.type for batch in (*asked, *without_weights, *on_device(loader))] == ["cpu"] * 9
 
 
 @pytest.mark.parametrize("runtime", [None, META, CPU])

@@ -208,21 +208,25 @@ for epoch in range(3):
 """
 
 
-@pytest.mark.parametrize(
-    ("given", "below", "told"),
-    [
-        ("x * scale", "", "torch.randn(3).float()"),
-        ("scaled(x)", "", "torch.randn(3).float()"),
-        ("x", "print(net(data).sum().item())", "net(data)"),
-        ("x", "with torch.no_grad():\n    print(predict(net, data[:2]).sum().item())", "model(x)"),
-        ("x", "for i in range(2):\n    print(net(data[i]).item())", "net(data[i])"),
-    ],
-)
-def test_tensors_that_nothing_moves_to_the_model(given, below, told):
-    source = LOADED.format(given=given, below=below)
+@pytest.mark.parametrize("given", ["x * scale", "scaled(x)"])
+def test_tensors_that_nothing_moves_to_the_model(given):
+    source = LOADED.format(given=given, below="")
     assert 'accelerator="cpu"' in check_same(source, "module")
     messages = [n.message for n in migrate_text(source).attention if "names no device" in n.message]
-    assert len(messages) == 1 and messages[0].startswith(f"`{told}`")
+    assert len(messages) == 1 and messages[0].startswith("`torch.randn(3).float()`")
+
+
+@pytest.mark.parametrize(
+    "below",
+    [
+        "print(net(data).sum().item())",
+        "with torch.no_grad():\n    print(predict(net, data[:2]).sum().item())",
+        "for i in range(2):\n    print(net(data[i]).item())",
+    ],
+)
+def test_those_that_the_model_meets_below_the_loop_only(below):
+    new = check_same(LOADED.format(given="x", below=below), "module")
+    assert "back_on_cpu=True" in new and "accelerator" not in new
 
 
 @pytest.mark.parametrize(

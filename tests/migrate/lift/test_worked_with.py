@@ -1,7 +1,6 @@
 """A network that a script without devices works with elsewhere: by who calls the loop's function, or its object."""
 
 import pytest
-from ptmigrate.migrate.migrate import migrate_text
 
 from tests.migrate.running import check_on_card
 
@@ -70,7 +69,7 @@ loader = torch.utils.data.DataLoader(samples, 4)
 learner = Learner(net, loader)
 learner.fit(2)
 """
-STAYS = 'accelerator="cpu"'
+BACK = "back_on_cpu=True"
 
 
 @pytest.mark.parametrize(
@@ -84,9 +83,7 @@ STAYS = 'accelerator="cpu"'
     ],
 )
 def test_by_who_calls_the_loops_function(tmp_path, calls):
-    text = f"{FUNCTION}{calls}\n"
-    assert STAYS in check_on_card(tmp_path, text)
-    assert "the script names no device" in migrate_text(text).attention[0].message
+    assert BACK in check_on_card(tmp_path, f"{FUNCTION}{calls}\n")
 
 
 @pytest.mark.parametrize(
@@ -100,7 +97,7 @@ def test_by_who_calls_the_loops_function(tmp_path, calls):
     ],
 )
 def test_what_gets_the_batches_of_a_loader_is_placed(tmp_path, calls):
-    assert STAYS not in check_on_card(tmp_path, f"{FUNCTION}{calls}\n")
+    assert BACK not in check_on_card(tmp_path, f"{FUNCTION}{calls}\n")
 
 
 @pytest.mark.parametrize(
@@ -113,7 +110,7 @@ def test_what_gets_the_batches_of_a_loader_is_placed(tmp_path, calls):
     ],
 )
 def test_by_way_of_its_object(tmp_path, calls):
-    assert STAYS in check_on_card(tmp_path, f"{OBJECT}{calls}\n")
+    assert BACK in check_on_card(tmp_path, f"{OBJECT}{calls}\n")
 
 
 @pytest.mark.parametrize(
@@ -121,7 +118,7 @@ def test_by_way_of_its_object(tmp_path, calls):
     ["", "for x, y in loader:\n    print(learner.predict(x).tolist())", "print(learner.net.weight.shape)"],
 )
 def test_what_its_object_does_with_batches(tmp_path, calls):
-    assert STAYS not in check_on_card(tmp_path, f"{OBJECT}{calls}\n")
+    assert BACK not in check_on_card(tmp_path, f"{OBJECT}{calls}\n")
 
 
 NETWORK = """\
@@ -209,7 +206,7 @@ for epoch in range(2):
     ],
 )
 def test_by_a_method_of_it_or_of_what_holds_it(tmp_path, calls):
-    assert STAYS in check_on_card(tmp_path, f"{NETWORK}{calls}\n")
+    assert BACK in check_on_card(tmp_path, f"{NETWORK}{calls}\n")
 
 
 @pytest.mark.parametrize(
@@ -226,4 +223,4 @@ def test_by_a_method_of_it_or_of_what_holds_it(tmp_path, calls):
     ],
 )
 def test_and_what_nothing_unmoved_meets_there(tmp_path, calls):
-    assert STAYS not in check_on_card(tmp_path, f"{NETWORK}{calls}\n")
+    assert BACK not in check_on_card(tmp_path, f"{NETWORK}{calls}\n")

@@ -121,7 +121,43 @@ def _pads_here(facts: Facts, f: ast.AST, depth: int) -> bool:
         own = full is None or isinstance(call.func, ast.Name)  # of this file, or of one that an import names
         if own and isinstance(call.func, (ast.Name, ast.Attribute)) and _pads(facts, call.func, depth + 1):
             return True
+    return _takes_one_length(f)
+
+
+def _takes_one_length(f: ast.AST) -> bool:
+    """`lengths[0]` of a sorted batch, `sorted(lengths)[-1]`, where `lengths = [len(x) for x in batch]`."""
+    listed = {
+        t.id
+        for s in walk(f, ast.Assign)
+        for t in s.targets
+        if isinstance(t, ast.Name) and any(map(_lists_lengths, walk(s.value)))
+    }
+    for taken in walk(f, ast.Subscript):
+        of = taken.value.args[0] if _is_sorted(taken.value) else taken.value  # type: ignore[attr-defined]
+        one = isinstance(taken.ctx, ast.Load) and isinstance(taken.slice, (ast.Constant, ast.UnaryOp))
+        if one and (_lists_lengths(of) or (isinstance(of, ast.Name) and of.id in listed)):
+            return True
     return False
+
+
+def _is_sorted(node: ast.expr) -> bool:
+    return (
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "sorted" and bool(node.args)
+    )
+
+
+def _lists_lengths(node: ast.AST) -> bool:
+    """`[len(x) for x in batch]`, `map(len, batch)`, `[x.size(0) for x in batch]`, `[x.shape[0] for x in batch]`"""
+    if isinstance(node, ast.Call):
+        named = node.func.id if isinstance(node.func, ast.Name) else ""
+        return named == "map" and bool(node.args) and isinstance(node.args[0], ast.Name) and node.args[0].id == "len"
+    if not isinstance(node, (ast.ListComp, ast.GeneratorExp)):
+        return False
+    e = node.elt
+    if isinstance(e, ast.Subscript):
+        return isinstance(e.value, ast.Attribute) and e.value.attr == "shape"
+    f = e.func if isinstance(e, ast.Call) and e.args else None
+    return (isinstance(f, ast.Name) and f.id == "len") or (isinstance(f, ast.Attribute) and f.attr == "size")
 
 
 def _tokenizes(call: ast.Call) -> bool:

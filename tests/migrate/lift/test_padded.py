@@ -40,6 +40,12 @@ for epoch in range(2):
 """
 PAD = "def collate(batch):\n    xs, ys = zip(*batch)\n    return {}, torch.tensor(ys)\n"
 LONGEST = PAD.format("fill(xs, max(len(x) for x in xs))")
+SORTED = """\
+def collate(batch):
+    xs, ys = zip(*sorted(batch, key=lambda b: len(b[0]), reverse=True))
+    lengths = {}
+    return fill(xs, {}), torch.tensor(ys)
+"""
 CLASS = "class Collate:\n    def __call__(self, batch):\n        return {}, torch.tensor([y for _, y in batch])\n"
 OF_SHAPES = PAD.format("fill(xs, max([x.shape[0] for x in xs]))")
 SEQUENCES = "pad_sequence(xs, batch_first=True)"
@@ -59,6 +65,10 @@ def result(collate: str, given: str, forward: str = "pass"):
         (CLASS.format(SEQUENCES.replace("xs", "[x for x, _ in batch]")), "collate_fn=Collate()"),
         (PAD.format("longest(xs)") + f"\ndef longest(xs):\n    return {SEQUENCES}\n", "**{'collate_fn': collate}"),
         (LONGEST, "num_workers=0, shuffle=False, collate_fn=collate"),
+        (SORTED.format("[len(x) for x in xs]", "lengths[0]"), "collate_fn=collate"),
+        (SORTED.format("[x.size(0) for x in xs]", "lengths[0]"), "collate_fn=collate"),
+        (SORTED.format("list(map(len, xs))", "sorted(lengths)[-1]"), "collate_fn=collate"),
+        (PAD.format("fill(xs, sorted(x.shape[0] for x in xs)[-1])"), "collate_fn=collate"),
     ],
 )
 def test_batches_stay_whole(collate, given):
@@ -76,6 +86,9 @@ def test_batches_stay_whole(collate, given):
         (LONGEST, "collate_fn=collate", "x = x * given if given is not None else x  # the mask"),
         (LONGEST, "collate_fn=collate", "packed = nn.utils.rnn.pack_padded_sequence(x, given) if given else x"),
         (PAD.format("fill(xs, 4)") + "print(max(len(x) for x, _ in data))\n", "collate_fn=collate", "pass"),
+        (SORTED.format("[len(x) for x in xs]", "4") + "    print(lengths)\n", "collate_fn=collate", "pass"),
+        (PAD.format("fill([x[:2] for x in xs], [x.shape for x in xs][0][1])"), "collate_fn=collate", "pass"),
+        (SORTED.format("[len(x) for x in xs]", "lengths[0]"), "shuffle=False", "pass"),
         (PAD.format("torch.stack([x.max(0).values for x in xs])[:, None]"), "collate_fn=collate", "pass"),
     ],
 )

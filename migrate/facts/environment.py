@@ -72,27 +72,47 @@ def demands(facts: Facts) -> Iterator[ast.Subscript]:
 
 def meeting_points(facts: Facts) -> Iterator[tuple[ast.Subscript, str]]:
     """`os.environ["MASTER_PORT"]`, an error where nothing sets it, and what asks for it anywhere: with the script's own
-    port where that is written there. Not where the script asks first whether it is set.
+    port where that is written there. Not where the script asks first whether it is set, or says what to do without.
     """
     for node in facts.walk(ast.Subscript) if "MASTER_" in facts.text.text else ():
         key = node.slice.value if isinstance(node.slice, ast.Constant) else None
         if not (isinstance(key, str) and key in MEETING and isinstance(node.ctx, ast.Load)):
             continue
         branches = (up for up in facts.scopes.ancestors(node) if isinstance(up, (ast.If, ast.IfExp)))
-        if is_environment(facts, node.value) and not any(key in ast.unparse(up.test) for up in branches):
+        asked = any(key in ast.unparse(up.test) for up in branches)
+        asked = asked or (_is_caught(facts, node) and not any(_sets(facts, key)))
+        if is_environment(facts, node.value) and not asked:
             yield node, f"{ast.unparse(node.value)}.get({key!r}, {_said(facts, key)!r})"
+
+
+def _is_caught(facts: Facts, node: ast.AST) -> bool:
+    """`try: host = os.environ["MASTER_ADDR"]`, `except KeyError: host = "none"`"""
+    inner = node
+    for up in facts.scopes.ancestors(node):
+        if isinstance(up, ast.Try) and inner in up.body:
+            caught = {"" if h.type is None else ast.unparse(h.type) for h in up.handlers}
+            if any(not c or re.search(r"\b(KeyError|LookupError|Exception|BaseException)\b", c) for c in caught):
+                return True
+        inner = up
+    return False
 
 
 def _said(facts: Facts, key: str) -> str:
     """What the script sets a variable to, where each of its statements says the same."""
     said = set()
-    for s in facts.walk(ast.Assign):
-        if any(_is_address(facts, t) and t.slice.value == key for t in s.targets):  # type: ignore[attr-defined]
-            asks = isinstance(s.value, ast.Call) and facts.names.resolve(s.value.func) in ASKING
-            value = s.value.args[-1] if asks and len(s.value.args) > 1 else s.value  # type: ignore[attr-defined]
-            said.add(value.value if isinstance(value, ast.Constant) else None)
+    for value in _sets(facts, key):
+        asks = isinstance(value, ast.Call) and facts.names.resolve(value.func) in ASKING
+        value = value.args[-1] if asks and len(value.args) > 1 else value  # type: ignore[attr-defined]
+        said.add(value.value if isinstance(value, ast.Constant) else None)
     [only] = said if len(said) == 1 else [None]
     return only if isinstance(only, str) else MEETING[key]
+
+
+def _sets(facts: Facts, key: str) -> Iterator[ast.expr]:
+    """What the script sets a variable of the environment to."""
+    for s in facts.walk(ast.Assign):
+        if any(_is_address(facts, t) and t.slice.value == key for t in s.targets):  # type: ignore[attr-defined]
+            yield s.value
 
 
 def asked_by_name(facts: Facts) -> Iterator[tuple[ast.expr, str]]:

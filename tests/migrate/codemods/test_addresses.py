@@ -132,6 +132,14 @@ def test_what_says_more_stays(sets):
             "print(os.environ.get('MASTER_PORT', '29500'))",
         ),
         (
+            "os.environ['MASTER_PORT'] = '1'\ntry:\n    port = os.environ['MASTER_PORT']\nexcept KeyError:\n    port = 0\n",
+            "    port = os.environ.get('MASTER_PORT', '1')",
+        ),
+        (
+            "try:\n    port = os.environ['MASTER_PORT']\nexcept ValueError:\n    port = 0\n",
+            "    port = os.environ.get('MASTER_PORT', '29500')",
+        ),
+        (
             "if go:\n    os.environ['MASTER_PORT'] = '1'\nelse:\n    os.environ['MASTER_PORT'] = '2'\nprint(os.environ['MASTER_PORT'])",
             "print(os.environ.get('MASTER_PORT', '29500'))",
         ),
@@ -148,6 +156,9 @@ def test_where_they_meet_has_an_answer_where_nothing_says_it_any_more(read, afte
         "print(os.environ['MASTER_NAME'], os.environ[key])",
         "print(settings['MASTER_ADDR'])",
         "if 'MASTER_ADDR' in os.environ:\n    print(os.environ['MASTER_ADDR'])",
+        "try:\n    print(os.environ['MASTER_ADDR'])\nexcept KeyError:\n    print('alone')",
+        "try:\n    print(os.environ['MASTER_ADDR'])\nexcept (KeyError, ValueError) as error:\n    print('alone')",
+        "try:\n    print(os.environ['MASTER_ADDR'])\nexcept:\n    print('alone')",
         "print(os.environ['MASTER_ADDR'] if os.getenv('MASTER_ADDR') else 'none')",
     ],
 )

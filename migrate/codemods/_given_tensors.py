@@ -7,7 +7,7 @@ import ast
 from ..facts.effects import only_asks
 from ..facts.nodes import walk
 from ..facts.script import Facts
-from ..facts.tensor_methods import METHODS
+from ..facts.tensor_methods import METHODS, root
 from ._tensor_names import handed_to
 from ._without_moves import plain
 
@@ -25,8 +25,8 @@ def given(facts: Facts, value: ast.expr | None) -> ast.Name | None:
         return None
     scope = facts.scopes.scope_of(value)
     bound = [facts.scopes.parents.get(n) for n in scope.stores.get(value.id, ())] if value.id in scope.params else []
-    names = [_only_moved(facts, s) for s in bound]
-    return value if names and all(n is not None and n.id == value.id for n in names) else None
+    moved = [n for s in bound if (n := _only_moved(facts, s)) is not None and n.id == value.id]
+    return value if moved and all(_sets_anew(s, value.id) for s in bound) else None
 
 
 def same_anywhere(facts: Facts, choice: ast.IfExp) -> bool:
@@ -53,6 +53,15 @@ def _only_moved(facts: Facts, s: ast.AST | None) -> ast.Name | None:
     if not isinstance(s, ast.Assign) or len(s.targets) != 1 or isinstance(s.value, ast.Name):
         return None
     return given(facts, s.value)
+
+
+def _sets_anew(s: ast.AST | None, name: str) -> bool:
+    """`adj = adj.cuda()`, `adj = adj.float()`: what a parameter is given is computed from it alone."""
+    if not isinstance(s, ast.Assign) or len(s.targets) != 1 or isinstance(s.value, ast.Name):
+        return False
+    values = [s.value.body, s.value.orelse] if isinstance(s.value, ast.IfExp) else [s.value]
+    roots = [root(v) for v in values]
+    return all(n is not None and n.id == name for n in roots)
 
 
 def counted_with(facts: Facts, c: ast.ClassDef, name: str) -> bool:

@@ -31,6 +31,8 @@ KEPT = {
     "chosen": "self.adj = adj.cuda() if torch.cuda.is_available() else adj",
     "chosen by a flag": "self.adj = adj if not cuda else adj.to('cuda')",
     "moved above": "adj = adj.cuda()\n        self.adj = adj",
+    "computed and moved above": "adj = adj.float()\n        adj = adj.cuda()\n        self.adj = adj",
+    "computed above, moved if asked": "adj = adj.t()\n        if cuda: adj = adj.cuda()\n        self.adj = adj",
     "moved above, if asked": "if cuda:\n            adj = adj.cuda()\n        self.adj = adj",
 }
 
@@ -62,6 +64,8 @@ OTHERS = {
     "not moved": "self.adj = adj",
     "a choice of two": "self.adj = adj.cuda() if cuda else cuda",
     "computed above": "adj = adj / adj.sum()\n        self.adj = adj",
+    "computed by methods above": "adj = adj.float()\n        self.adj = adj",
+    "another beside what was moved": "adj = adj.cuda()\n        adj = self.other(adj)\n        self.adj = adj",
     "one of several": "a, b = adj\n        self.adj = a",
 }
 

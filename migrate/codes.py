@@ -62,7 +62,10 @@ CODES = {
     "PTM706": ("own-draws", "told of: on several processes other random numbers are drawn than on one"),
     "PTM707": ("not-looked-through", "told of: the file is nested too deep for the rules that say what is left in it"),
     "PTM705": ("not-in-lightning", "with --framework lightning: what today's Lightning does not have"),
-    "PTM704": ("refused", "the script is distributed in a way that cannot be carried, and keeps its bytes"),
+    "PTM704": (
+        "refused",
+        "what cannot be carried keeps its bytes: a script by the way that it is distributed, a module by its syntax",
+    ),
     "PTM703": ("whole-batches", "a kept loop's data is not divided over processes"),
 }
 

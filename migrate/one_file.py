@@ -12,7 +12,7 @@ from .elsewhere import Elsewhere
 from .facts.source import Source, SourceError, forget_parsed, mentions_torch, parse, read_bytes, read_source
 from .lifted import FAULTS
 from .migrate import has_work, migrate_text, what_is_there
-from .report import FileReport
+from .report import FileReport, Note
 from .result import Options, Result
 
 File = tuple[Path, Path, bool]  # the file, the folder that its place in the output is relative to, whether a script
@@ -73,6 +73,8 @@ def migrate_file(
         report.error, report.plan = f"{path}:1:1: nested too deeply to be migrated", "refused"
         return Migrated(path, root, None, None, report)
     except SourceError as e:
+        if not is_script and (module := _never_imported(path, root, e)) is not None:
+            return module
         report.error, report.plan = str(e), "refused"
         return Migrated(path, root, None, None, report)
     except FAULTS as fault:  # one of ours: the other files go on, and this one keeps its bytes
@@ -84,6 +86,17 @@ def migrate_file(
     report.plan, report.edits, report.attention = result.plan, result.edits, result.attention
     report.changed = result.text != source.text
     return Migrated(path, root, source, result, report)
+
+
+def _never_imported(path: Path, root: Path, error: SourceError) -> Migrated | None:
+    """A module that the script's text imports and Python cannot: the script runs where it never comes to that."""
+    try:
+        source = read_source(path)
+    except SourceError:
+        return None
+    says = f"{error.reason}: what a script imports of it fails; it keeps its bytes"
+    report = FileReport(str(path), attention=[Note(error.line, error.column, "PTM704", says)])
+    return Migrated(path, root, source, Result(source.text, "none"), report)
 
 
 def as_it_is(path: Path, root: Path, options: Options) -> Migrated:

@@ -86,10 +86,11 @@ def test_what_is_elsewhere_or_read_no_more_stays(above, below):
     assert "fixed.to(" not in result and "module = " not in result
 
 
-def test_a_script_that_stays_on_the_cpu_moves_nothing():
+def test_a_script_whose_network_comes_back_to_the_cpu_moves_nothing(tmp_path):
     text = _text("fixed = net(probe)", below="print('%.5f' % (net(probe) - fixed).sum().item())", device="")
     result = check_same(text.replace(".to(device)", ""), "module")
-    assert 'accelerator="cpu"' in result and ".to(" not in result
+    assert "back_on_cpu=True" in result and ".to(" not in result
+    check_on_card(tmp_path, text.replace(".to(device)", ""))
 
 
 def test_what_a_network_gives_several_of_is_told():

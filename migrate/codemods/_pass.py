@@ -13,6 +13,7 @@ import libcst as cst
 from ..facts.operands import tightness
 from ._chains import dot_behind
 from ._gaps import Empty, Gone, close_gaps, is_empty, turned
+from ._lost_comments import changes_in, with_comments
 from ._positions import Range, positions_of
 from ._words import read_them
 from .argument_rewrites import DropArgument
@@ -30,6 +31,14 @@ BESIDE = frozenset("value func left right expression comparator iter test body".
 LOOSE = (cst.BooleanOperation, cst.BinaryOperation, cst.Comparison, cst.UnaryOperation, cst.IfExp, cst.Lambda,
          cst.NamedExpr, cst.Await, cst.Yield, cst.Tuple)  # fmt: skip
 PLAIN = (str, bool, int, cst.MaybeSentinel)
+HEADS: dict[type, tuple[str, ...]] = {
+    cst.With: ("lpar", "items", "rpar"),
+    cst.For: ("target", "iter"),
+    cst.While: ("test",),
+    cst.If: ("test",),
+    cst.FunctionDef: ("params", "returns", "whitespace_before_params"),
+    cst.ClassDef: ("lpar", "bases", "keywords", "rpar"),
+}
 INERT = frozenset(  # fields with nothing to be planned in
     "lpar rpar lbracket rbracket lbrace rbrace comma colon semicolon equal leading_lines lines_after_decorators header "
     "footer first_line operator dot".split()
@@ -211,7 +220,14 @@ class Pass:
                 updated = change.rewrite(original, updated) if change.rewrite else None
                 if updated is None:
                     return self._gone(original)
+        heads = HEADS.get(original.__class__, ()) if updated is not original else ()
+        if heads and updated.__class__ is original.__class__ and changes_in(original, updated, heads):
+            updated = with_comments(original, updated, heads)
         return updated
+
+    def _has_lines(self, node: Any) -> bool:
+        first, _, last, _ = self.positions[id(node)]
+        return first < last
 
     def _gone(self, original: cst.CSTNode) -> cst.CSTNode:
         if isinstance(original, COMPOUND):
@@ -223,6 +239,8 @@ class Pass:
         self, original: cst.SimpleStatementLine, updated: cst.SimpleStatementLine
     ) -> cst.BaseStatement | cst.FlattenSentinel[cst.BaseStatement]:
         kept = [s for s in updated.body if not isinstance(s, Gone)]
+        if kept and updated is not original and self._has_lines(original):
+            updated = with_comments(original, updated, ("body",))
         if any(isinstance(s, Under) for s in kept):
             return _parted(updated, kept)
         if len(kept) == len(updated.body):

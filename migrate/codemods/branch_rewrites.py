@@ -41,9 +41,19 @@ def body_only(original: Any, updated: Any) -> Any:
 def without_item(place: int) -> Any:
     """`with a, b:` to `with a:`; the last one that is left ends as the last one ended."""
 
+    import libcst as cst
+
     def rewrite(original: Any, updated: Any) -> Any:
         items = [*updated.items[:place], *updated.items[place + 1 :]]
-        items[-1] = items[-1].with_changes(comma=updated.items[-1].comma)
+        last = updated.items[-1]
+        if items[-1] is last:
+            return updated.with_changes(items=items)
+        own: Any = getattr(items[-1].comma, "whitespace_after", None)
+        end: Any = getattr(updated.rpar, "whitespace_before", None)  # where the comment behind the last one stands
+        if all(isinstance(w, cst.ParenthesizedWhitespace) for w in (own, end)) and own.first_line.comment is not None:
+            end = end.with_changes(first_line=own.first_line)
+            updated = updated.with_changes(rpar=updated.rpar.with_changes(whitespace_before=end))
+        items[-1] = items[-1].with_changes(comma=last.comma)
         return updated.with_changes(items=items)
 
     return rewrite

@@ -442,9 +442,10 @@ CHAINS = {
 
 @pytest.mark.parametrize("before", CHAINS)
 def test_comments_in_a_chain_stay_where_they_were(before):
-    """The one behind what was moved went, and that of the move took its place."""
-    body = "def f(x, device):\n    y = {}\n    return y"
-    check(lines(body.format(before)), lines(body.format(CHAINS[before])), select="PTM101")
+    """The one behind what was moved went, and that of the move took its place; that of the move stands above now."""
+    body = "def f(x, device):\n{}    y = {}\n    return y"
+    above = "    # there\n" if "# there" not in CHAINS[before] and "# there" in before else ""
+    check(lines(body.format("", before)), lines(body.format(above, CHAINS[before])), select="PTM101")
 
 
 CARDS = [
@@ -505,7 +506,7 @@ def test_of_a_block_on_one_line_the_rest_stays(before, after):
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        ("(batch\n         .eval()   # mode\n         .cuda()   # card\n         .half())", "(batch\n         .eval()   # mode\n         .half())"),
+        ("(batch\n         .eval()   # mode\n         .cuda()\n         .half())", "(batch\n         .eval()   # mode\n         .half())"),
         ("f(batch\n          .float().cuda())", "f(batch\n          .float())"),
         ("batch \\\n            .float() \\\n            .cuda()", "batch \\\n            .float()"),
         ("-(batch\n           .float()).cuda() ** 2", "-(batch\n           .float()) ** 2"),

@@ -208,8 +208,9 @@ def test_what_is_left_of_the_parameters_is_a_list(parameters, left):
     given = "device, x" if parameters.strip().startswith("device") else "x, device"
     given = "x, device=device" if "*, " in parameters or "*rest, device" in parameters else given
     chosen = 'device = torch.device("cuda")\n'
+    above = "# where\n" if "# where" in parameters else ""
     source = "import torch\nx = torch.ones(3)\n{}def f({}):\n    return {}\nprint(f({}))\n"
-    check(source.format(chosen, parameters, "x.to(device)", given), source.format("", left, "x", "x"))
+    check(source.format(chosen, parameters, "x.to(device)", given), source.format(above, left, "x", "x"))
 
 
 @pytest.mark.parametrize("way", ["to_device(x, device)", "to_device(x, device=device)"])

@@ -29,6 +29,11 @@ STEPS = ("training_step", "validation_step", "test_step", "predict_step")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
+def bases_of(c: ast.ClassDef) -> list[ast.expr]:
+    """The bases of a class, without what generic ones are given: `Base` of `Base[int]`."""
+    return [b.value if isinstance(b, ast.Subscript) else b for b in c.bases]
+
+
 class Classes:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
@@ -70,7 +75,7 @@ class Classes:
         return first == [name] and not marks & {"staticmethod", "classmethod"}
 
     def _kind(self, c: ast.ClassDef, depth: int) -> str | None:
-        for base in c.bases:
+        for base in bases_of(c):
             full = self.facts.names.resolve(base)
             last = base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "")
             if full in RUN_BY_TRAINER or last == "LightningModule":
@@ -112,12 +117,20 @@ class Classes:
         found, pending = [c], [c]
         while pending:
             at = pending.pop()
-            bases = {b.id for b in at.bases if isinstance(b, ast.Name)}
+            bases = {b.id for b in bases_of(at) if isinstance(b, ast.Name)}
             for d in self.facts.walk(ast.ClassDef):
-                near = d.name in bases or any(isinstance(b, ast.Name) and b.id == at.name for b in d.bases)
+                near = d.name in bases or any(isinstance(b, ast.Name) and b.id == at.name for b in bases_of(d))
                 if near and d not in found:
                     found.append(d)
                     pending.append(d)
+        return found
+
+    def above(self, c: ast.ClassDef) -> list[ast.ClassDef]:
+        """The class, and those of this file that it derives from, the nearest first."""
+        found = [c]
+        for at in found:
+            bases = {b.id for b in bases_of(at) if isinstance(b, ast.Name)}
+            found += [d for d in self.facts.walk(ast.ClassDef) if d.name in bases and d not in found]
         return found
 
     def layers(self, c: ast.ClassDef) -> dict[str, str]:

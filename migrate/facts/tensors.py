@@ -330,6 +330,7 @@ class Tensors:
         holder = next((u for u in self.facts.scopes.ancestors(node) if isinstance(u, ast.ClassDef)), None)
         if not _is_self(node) or holder is None:
             return not kept and self._of_class(node)
+        holder = self._giver(holder, node.attr)
         key = (holder, node.attr, kept)
         if self._again(key):
             return False
@@ -350,6 +351,15 @@ class Tensors:
             return bool(moved) and all(self._is(v, kept) for v in moved)
         finally:
             self._asked.discard(key)
+
+    def _giver(self, holder: ast.ClassDef, name: str) -> ast.ClassDef:
+        """The class of this file that gives an attribute its value: that which reads it, or the nearest above it."""
+        values = self.facts.devices.attribute_values.get(name, ())
+        for c in self.facts.classes.above(holder):
+            known = (c, name) in self.facts.buffers or name in self.registered(c)
+            if known or any(c in self.facts.scopes.ancestors(v) for v in values):
+                return c
+        return holder
 
     def keeps_made(self, loop: ast.For | ast.AsyncFor | ast.comprehension, store: ast.AST) -> bool:
         """Whether a loop goes through tensors made here that an attribute holds."""

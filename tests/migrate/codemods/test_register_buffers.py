@@ -542,3 +542,52 @@ class Table(torch.nn.Module):
 def test_an_array_that_becomes_a_tensor_has_its_name_already():
     """register_buffer() raises for an attribute that is there."""
     check_unchanged(module("self.scale = np.ones(4)\nself.scale = torch.from_numpy(self.scale)"), select="PTM105")
+
+
+INHERITED = """import torch
+from torch import nn
+
+class Base(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.eye = torch.eye(3)
+        self.register_buffer("ones", torch.ones(3))
+        self.weight = nn.Parameter(torch.eye(3))
+
+class Middle(Base):
+    pass
+
+class Net(Middle):
+    def __init__(self):
+        super().__init__()
+        LINE
+
+    def forward(self, x):
+        return self.kept
+"""
+
+
+@pytest.mark.parametrize(
+    "made", ["self.eye * 2", "-self.eye", "self.ones + 1", "self.eye.clone()", "torch.cat([self.ones])"]
+)
+def test_what_is_computed_from_a_buffer_of_a_class_above_is_one_too(made):
+    result = migrated(INHERITED.replace("LINE", f"self.kept = {made}"), select="PTM105").text
+    assert f'self.register_buffer("kept", {made})' in result
+
+
+@pytest.mark.parametrize(
+    "made", ["self.weight * 2", "self.eye.dtype", "self.eye.size(0)", "self.other * 2", "self.eye is None"]
+)
+def test_what_else_is_computed_from_a_class_above_is_none(made):
+    assert f"self.kept = {made}" in migrated(INHERITED.replace("LINE", f"self.kept = {made}"), select="PTM105").text
+
+
+GENERIC = INHERITED.replace("class Base(nn.Module)", "class Base(nn.Module, Generic[T])").replace(
+    "(Base)", "(Base[int])"
+)
+
+
+def test_a_generic_class_is_a_module_like_others():
+    text = GENERIC.replace("import torch\n", "import torch\nfrom typing import Generic, TypeVar\nT = TypeVar('T')\n", 1)
+    result = migrated(text.replace("LINE", "self.kept = self.eye + torch.ones(3)"), select="PTM105").text
+    assert 'self.register_buffer("kept", self.eye + torch.ones(3))' in result

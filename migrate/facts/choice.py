@@ -234,9 +234,9 @@ def _fold(facts: Facts, node: ast.expr, depth: int, named: bool = False) -> Trut
         return ast.unparse(node)
     if isinstance(node, ast.Constant):
         return bool(node.value)
-    if isinstance(node, ast.Call) and facts.names.resolve(node.func) in AVAILABILITY:
+    if isinstance(node, ast.Call) and _asks_machine(facts, node):
         return True
-    if isinstance(node, ast.Compare) and any(facts.names.resolve(n.func) in AVAILABILITY for n in walk(node, ast.Call)):
+    if isinstance(node, ast.Compare) and any(_asks_machine(facts, n) for n in walk(node, ast.Call)):
         return True
     if isinstance(node, ast.Name):
         return _fold_name(facts, node, depth, named)
@@ -257,6 +257,15 @@ def _fold(facts: Facts, node: ast.expr, depth: int, named: bool = False) -> Trut
         only_asks = _fold(facts, made, depth + 1, named) if made is not None else None
         return only_asks if isinstance(only_asks, bool) else ast.unparse(node)
     return ast.unparse(node)
+
+
+def _asks_machine(facts: Facts, call: ast.Call) -> bool:
+    """`torch.cuda.is_available()`, and what asks torch whether it can ask: `hasattr(torch.backends, "mps")`."""
+    if facts.names.resolve(call.func) in AVAILABILITY:
+        return True
+    if not (isinstance(call.func, ast.Name) and call.func.id in ("hasattr", "getattr") and len(call.args) > 1):
+        return False
+    return isinstance(call.args[1], ast.Constant) and (facts.names.resolve(call.args[0]) or "").split(".")[0] == "torch"
 
 
 def _fold_name(facts: Facts, node: ast.Name, depth: int, named: bool) -> Truth:

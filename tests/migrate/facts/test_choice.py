@@ -208,3 +208,23 @@ EITHER = f'"auto" if (not args.no_mps if {MPS} else not args.no_cuda) else "cpu"
 )
 def test_each_machine_has_one_of_cuda_and_mps(source, chosen):
     assert accelerator(Facts("import torch\n" + source + "\n")) == chosen
+
+
+ASKED = "d = 'cuda' if torch.cuda.is_available() else 'mps' if {} and torch.backends.mps.is_available() else 'cpu'"
+
+
+@pytest.mark.parametrize(
+    ("asked", "chosen"),
+    [
+        ("hasattr(torch.backends, 'mps')", AUTO),
+        ("getattr(torch.backends, 'mps', None) is not None", AUTO),
+        ("getattr(torch, 'has_mps', False)", AUTO),
+        ("hasattr(args, 'mps')", "hasattr(args, 'mps')"),
+        ("getattr(args, 'mps', False)", "getattr(args, 'mps', False)"),
+        ("getattr(torch, args.mps)", "getattr(torch, args.mps)"),
+    ],
+)
+def test_whether_torch_can_be_asked_is_the_machines(asked, chosen):
+    if chosen is not AUTO:
+        chosen = f'"auto" if {chosen} or not torch.backends.mps.is_available() else "cpu"'
+    assert accelerator(Facts(f"import torch\n{ASKED.format(asked)}\n")) == chosen

@@ -54,7 +54,10 @@ def is_floating(facts: Facts, f: Function | ast.For, name: str) -> bool:
     if INTEGRAL.search(name):
         return False
     said = list(_said(facts, f, name, 0))
-    return False not in said and (True in said or (None not in said and bool(FLOATING.search(name))))
+    # a letter says something of what a module or a loop over batches gets, nothing of what a function does
+    letter = len(name) == 1 and not isinstance(f, ast.For) and facts.classes.holder(f) is None
+    by_name = FLOATING.search(name) is not None and not letter
+    return False not in said and (True in said or (None not in said and by_name))
 
 
 def _said(facts: Facts, f: Function | ast.For, name: str, depth: int) -> Iterator[bool | None]:

@@ -124,7 +124,7 @@ INNER = "import torch\ndef f(x, g):\n    n = x.size(0)\n    def h({}):\n        
 
 
 def test_made_in_an_inner_function_it_goes_where_the_inputs_of_the_outer_are():
-    check(INNER.format("t", ".cuda()", ""), INNER.format("t", ".type_as(x)", ""), select="PTM104")
+    check(INNER.format("t", ".cuda()", ""), INNER.format("t", ".to(x.device)", ""), select="PTM104")
 
 
 @pytest.mark.parametrize(("inner", "later"), [("t, x", ""), ("t", "    x = x.tolist()\n")])

@@ -87,3 +87,21 @@ def test_like_tokens_it_is_not(use):
 )
 def test_like_floats_it_is(use):
     assert "torch.zeros(1, x.size(0), 3).type_as(x)" in placed(use)
+
+
+@pytest.mark.parametrize(
+    ("function", "to"),
+    [
+        ("def f(q, k):\n    return torch.zeros(k, k).cuda().sum() + q.sum()", ".to(q.device)"),
+        ("def f(x):\n    return torch.ones(x.size(0)).cuda() + x", ".to(x.device)"),
+        ("def f(x):\n    return torch.ones(x.size(0)).cuda() + x.mean()", ".type_as(x)"),
+        ("def f(images):\n    return torch.ones(images.size(0)).cuda() + images", ".type_as(images)"),
+        ("for x in loader:\n    n = x.size(0)\n    y = f(x, torch.ones(n).cuda())", ".type_as(x)"),
+        (
+            "class N(torch.nn.Module):\n    def forward(self, x):\n        return torch.ones(3).cuda() + x",
+            ".type_as(x)",
+        ),
+    ],
+)
+def test_a_letter_alone_says_nothing_of_what_a_function_is_given(function, to):
+    assert to in migrate_text(f"import torch\nloader = torch.utils.data.DataLoader(data)\n{function}\n").text

@@ -21,6 +21,9 @@ from .rewrites import under
 NAMES = "synchronize reset_peak_memory_stats reset_max_memory_allocated reset_max_memory_cached ipc_collect init"
 CARD = "torch.cuda.device"
 RAISE = {f"torch.cuda.{name}" for name in f"{NAMES} reset_accumulated_memory_stats".split()}
+LEFT = "Stream Event ExternalStream CUDAGraph current_stream default_stream current_device mem_get_info"
+LEFT += " get_device_name get_device_properties get_device_capability"
+LEFT_NAMES = {f"torch.cuda.{name}" for name in LEFT.split()}
 TELLS_OF_CUDA = re.compile(r"cuda|gpu|device|accelerator", re.IGNORECASE)
 
 
@@ -44,6 +47,7 @@ class AskForCuda(Codemod):
                 yield Change(s, self.edit(facts, s, says), under(f"{asks}()", facts.indentation), (), more)
 
     def notes(self, facts: Facts) -> Iterator[Note]:
+        yield from self._left(facts)
         for s in facts.walk(ast.With) if "cuda" in facts.text.text else ():
             for call in (i.context_expr for i in s.items if isinstance(i.context_expr, ast.Call)):
                 where = argument_at(call, "device", 0) if facts.names.resolve(call.func) == CARD else None
@@ -53,6 +57,36 @@ class AskForCuda(Codemod):
                     line, column, _, _ = facts.text.key(call)
                     says = f"`with {facts.short(call)}:` raises where there is no CUDA"
                     yield Note(line, column + 1, self.code, says)
+
+    def _left(self, facts: Facts) -> Iterator[Note]:
+        """Streams, events and what else asks CUDA itself, by the first call of each."""
+        told: set[str] = set()
+        for call in facts.walk(ast.Call) if "cuda" in facts.text.text else ():
+            full = facts.names.resolve(call.func) or ""
+            left = full in LEFT_NAMES or full.startswith("torch.cuda.nvtx.")
+            if not left or full in told or _asked(facts, facts.scopes.statement_of(call)) or _asked_beside(facts, call):
+                continue
+            told.add(full)
+            line, column, _, _ = facts.text.key(call)
+            yield Note(line, column + 1, self.code, f"`{facts.short(call)}` raises where there is no CUDA")
+
+
+def _asked_beside(facts: Facts, call: ast.Call) -> bool:
+    """Whether the expression around a call tells of devices: `Stream() if use_cuda else None`."""
+    child: ast.AST = call
+    for up in facts.scopes.ancestors(call):
+        if isinstance(up, ast.stmt):
+            return False
+        tests = [up.test] if isinstance(up, ast.IfExp) else up.values if isinstance(up, ast.BoolOp) else []
+        if any(_tells(facts, n) for test in tests if test is not child for n in walk(test)):
+            return True
+        child = up
+    return False
+
+
+def _tells(facts: Facts, n: ast.AST) -> bool:
+    name = n.id if isinstance(n, ast.Name) else n.attr if isinstance(n, ast.Attribute) else ""
+    return TELLS_OF_CUDA.search(name) is not None or facts.names.resolve(n) in AVAILABILITY
 
 
 def _is_place_of_tensor(where: ast.expr) -> bool:
@@ -91,8 +125,6 @@ def _asked(facts: Facts, s: ast.stmt) -> bool:
         in_loop = in_loop or isinstance(up, (ast.For, ast.While))
         if isinstance(up, ast.Try) and up.handlers and not in_loop:
             return True
-        for n in walk(up.test) if isinstance(up, (ast.If, ast.While)) else ():
-            name = n.id if isinstance(n, ast.Name) else n.attr if isinstance(n, ast.Attribute) else ""
-            if TELLS_OF_CUDA.search(name) or facts.names.resolve(n) in AVAILABILITY:
-                return True
+        if isinstance(up, (ast.If, ast.While)) and any(_tells(facts, n) for n in walk(up.test)):
+            return True
     return False

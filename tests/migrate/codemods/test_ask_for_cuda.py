@@ -117,3 +117,42 @@ def test_beside_what_goes():
     asked = "            torch.cuda.synchronize()\n"
     assert result.text.endswith("        if torch.cuda.is_available():\n" + asked)
     assert migrated(result.text).text == result.text
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "stream = torch.cuda.Stream()",
+        "start = torch.cuda.Event(enable_timing=True)",
+        "torch.cuda.current_stream().wait_stream(side)",
+        "print(torch.cuda.get_device_name(0))",
+        "torch.cuda.nvtx.range_push('step')",
+        "if go:\n    stream = torch.cuda.Stream()",
+        "stream = torch.cuda.Stream() if go else None",
+    ],
+)
+def test_what_else_asks_cuda_itself_is_told_of(line):
+    check_unchanged(
+        f"import torch\n{line}\n", [f"PTM112 line {line.count(chr(10)) + 2}: `torch.cuda."], select="PTM112"
+    )
+
+
+def test_it_is_told_of_once():
+    source = "import torch\n" + "stream = torch.cuda.Stream()\n" * 3
+    check_unchanged(source, ["PTM112 line 2: `torch.cuda.Stream()` raises where there is no CUDA"], select="PTM112")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "if torch.cuda.is_available():\n    stream = torch.cuda.Stream()",
+        "stream = torch.cuda.Stream() if use_cuda else None",
+        "stream = use_cuda and torch.cuda.Stream()",
+        "try:\n    name = torch.cuda.get_device_name(0)\nexcept Exception:\n    name = None",
+        "used = torch.cuda.memory_allocated()",
+        "with torch.cuda.stream(None):\n    go()",
+        "stream = mine.cuda.Stream()",
+    ],
+)
+def test_what_is_asked_for_or_raises_nowhere_is_not_told_of(line):
+    check_unchanged(f"import torch\nimport mine\n{line}\n", [], select="PTM112")

@@ -27,7 +27,7 @@ class Prefetcher:
 def test_what_a_prefetcher_moves_on_a_stream_of_its_own_stays():
     """Nothing else moves the batches that it hands out: they stayed on the CPU, and the model went to the GPU."""
     result = check_unchanged(PREFETCHER)
-    assert [(n.code, n.line) for n in result.attention] == [("PTM104", 7), ("PTM104", 8)]
+    assert [(n.code, n.line) for n in result.attention] == [("PTM112", 4), ("PTM104", 7), ("PTM104", 8)]
     elsewhere = PREFETCHER.replace("torch.cuda.stream(self.side)", "torch.no_grad()")
     assert "x = x.cuda" not in migrated(elsewhere).text
 

@@ -33,7 +33,7 @@ def owned_networks(facts: Facts, binder: Binder, variables: Variables, name: str
     there, c = _class_of(facts, binder, called[0]) if called else (facts, None)
     if c is None or c in there.classes.modules:
         return []
-    methods = _methods(there, c, {m for m in (_method(there, c, _asked(facts, n)) for n in called) if m is not None})
+    methods = _methods(there, c, {m for n in called for m in _named(there, c, _asked(facts, n))})
     given = {ast.unparse(v) for n in variables.constructor for v in _values(facts, binder, n)}
     taken = set(variables.attributes.values())
     object_ = "owner" if name == "self" else name
@@ -80,13 +80,12 @@ def _class_of(facts: Facts, binder: Binder, of: ast.Name) -> tuple[Facts, ast.Cl
     return found[1], found[2]
 
 
-def _method(facts: Facts, c: ast.ClassDef, name: str, depth: int = 0) -> Method | None:
-    """A method of a class, or of one of this file that it derives from."""
-    if name in facts.classes.methods(c):
-        return facts.classes.methods(c)[name]
-    bases = [d for b in c.bases for d in facts.walk(ast.ClassDef) if isinstance(b, ast.Name) and d.name == b.id]
-    found = (_method(facts, d, name, depth + 1) for d in bases if depth < 5)
-    return next((m for m in found if m is not None), None)
+def _named(facts: Facts, c: ast.ClassDef, name: str) -> list[Method]:
+    """The methods that a name may mean: that of the class, or of the nearest above it, and those of classes below."""
+    classes = facts.classes
+    own = (classes.methods(d).get(name) for d in classes.above(c))
+    below = (classes.methods(d).get(name) for d in facts.walk(ast.ClassDef) if d is not c and c in classes.above(d))
+    return [m for m in (next((m for m in own if m is not None), None), *below) if m is not None]
 
 
 def _methods(facts: Facts, c: ast.ClassDef, methods: set[Method]) -> list[Method]:
@@ -94,9 +93,7 @@ def _methods(facts: Facts, c: ast.ClassDef, methods: set[Method]) -> list[Method
     found = sorted(methods, key=lambda m: m.lineno)
     for m in found:  # which grows meanwhile
         for a in _of_self(m):
-            other = _method(facts, c, a.attr)
-            if other is not None and other not in found:
-                found.append(other)
+            found += [other for other in _named(facts, c, a.attr) if other not in found]
     return found
 
 
@@ -123,9 +120,8 @@ def _is_set_by(methods: list[Method], name: str) -> bool:
 
 def _is_sure(facts: Facts, c: ast.ClassDef, name: str) -> bool:
     """Whether the constructor gives the attribute a value in any case."""
-    init = _method(facts, c, "__init__")
-    stores = facts.stores_of(name)
-    return init is not None and any(facts.scopes.statement_of(s) in init.body for s in stores)
+    makers, stores = _named(facts, c, "__init__"), facts.stores_of(name)
+    return bool(makers) and any(facts.scopes.statement_of(s) in makers[0].body for s in stores)
 
 
 def _values(facts: Facts, binder: Binder, name: str) -> list[ast.expr]:

@@ -120,3 +120,42 @@ def test_that_of_another_file_too(tmp_path):
     learner = script("").replace("torch.manual_seed(0)\n", "")
     main = HEAD.partition("def loss_of")[0] + "from learner import Learner\n" + BESIDE.replace("AFTER", EVALUATED[0])
     assert "for b in on_device(" in check_project_on_card(tmp_path, main=main, learner=learner)["main"]
+
+
+ABSTRACT = """\
+
+class Abstract(Generic[T]):
+    def __init__(self, net: T, loader):
+        self.net: T = net.to(device)
+        self.loader = loader
+        self.opt = torch.optim.SGD(net.parameters(), lr=0.1)
+
+    @abstractmethod
+    def step(self, batch): ...
+"""
+BELOW = """\
+
+
+class Mine(Abstract[nn.Linear]):
+    def step(self, batch):
+        return loss_of(self.net, *[v.to(device) for v in batch])
+
+
+Mine(nn.Linear(4, 3), loader).fit()
+"""
+
+
+@pytest.mark.parametrize("generic", [True, False])
+def test_of_an_object_whose_step_stands_in_a_class_below(tmp_path, generic):
+    head = "from abc import abstractmethod\nfrom typing import Generic, TypeVar\nT = TypeVar('T')\n"
+    text = head + HEAD.partition("class Learner")[0] + ABSTRACT + TRAINS.partition("\n\nLearner")[0] + BELOW
+    text = text.replace("AFTER", "0")
+    text = text if generic else text.replace("(Generic[T])", "").replace("Abstract[nn.Linear]", "Abstract")
+    assert "self.net = owner.net\n" in check_on_card(tmp_path, text)
+
+
+def test_a_step_of_a_class_beside_is_not_looked_at(tmp_path):
+    beside = "class Other:\n    def step(self, batch):\n        return self.second(batch)\n\n\n"
+    text = script().replace("class Learner", beside + "class Learner")
+    text = text.replace("self.net = net", "self.second = self.net = net")
+    assert "owner.second" not in check_on_card(tmp_path, text)

@@ -7,7 +7,9 @@ encoder.zero_grad()  # the decoder's gradients pile up
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
+from ..facts.arguments import given_to
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from ..facts.wrapped import CONVERTERS, WRAPPERS
@@ -45,7 +47,18 @@ def _owners(facts: Facts, given: ast.expr, depth: int = 0) -> list[ast.expr]:
             found.append(n.func.value)  # type: ignore[attr-defined]
         elif isinstance(n, (ast.List, ast.Tuple)) and isinstance(n.ctx, ast.Load):
             found += [e for e in n.elts if isinstance(e, (ast.Name, ast.Attribute))]
-    return found
+    return found or [o for n in walk(given, ast.Call) for o in _asked(facts, n)]
+
+
+def _asked(facts: Facts, call: ast.Call) -> Iterator[ast.expr]:
+    """The networks that are asked for what to train: `net.groups()`, `groups_of(net, lr)`."""
+    if isinstance(call.func, ast.Attribute) and facts.names.resolve(call.func) is None:
+        yield call.func.value
+    own = {c.name for c in facts.classes.modules}
+    for a in given_to(call):
+        made = (path[0] for path in _paths(facts, a) if isinstance(path[0], ast.Call))
+        if any(facts.placed.is_module(m) or getattr(m.func, "id", None) in own for m in made):
+            yield a
 
 
 def _lies_in(owner: set[Path], zeroed: set[Path]) -> bool:

@@ -17,6 +17,12 @@ class Both(nn.Module):
     def forward(self, x):
         return self.last(self.first(x))
 
+    def groups(self):
+        return [{'params': self.first.parameters()}, {'params': self.last.parameters(), 'lr': 0.01}]
+
+def groups_of(net, rate):
+    return [{'params': p, 'lr': rate} for p in net.parameters()]
+
 torch.manual_seed(0)
 first, last = nn.Linear(3, 3), nn.Linear(3, 1)
 model = Both(first, last)
@@ -54,6 +60,9 @@ def script(above, made, zeroed):
         ("", "last.parameters()", "first"),
         ("head = model.last\nbody = model.first", "head.parameters()", "body"),
         ("", "[{'params': model.parameters()}, {'params': [scale]}]", "net"),
+        ("head = model.last", "model.groups()", "head"),
+        ("", "groups_of(model, 0.01)", "last"),
+        ("weights = model.groups()", "weights", "first"),
     ],
 )
 def test_what_leaves_gradients_stays_in_the_step(above, made, zeroed):
@@ -74,6 +83,8 @@ def test_what_leaves_gradients_stays_in_the_step(above, made, zeroed):
         ("", "[{'params': model.first.parameters()}, {'params': model.last.parameters(), 'lr': 0.01}]", "net"),
         ("", "[*first.parameters(), *last.parameters()]", "model"),
         ("head = model.last", "head.parameters()", "net"),
+        ("", "model.groups()", "net"),
+        ("", "groups_of(model, 0.01)", "model"),
         ("", "[p for m in (first, last) for p in m.parameters()]", "net"),
     ],
 )

@@ -38,6 +38,7 @@ def completed(result: Result, original: Facts, text: str, mended: str, options: 
     """
     if result.plan == "none" and result.edits:
         result.plan = "definitions"
+    result.attention[:] = _still_unplaced(result)
     if options.framework == "lightning":
         result.attention += lost(original, result.plan)
     result.attention += seeds_by_rank.told(original, result.attention)
@@ -59,6 +60,12 @@ def completed(result: Result, original: Facts, text: str, mended: str, options: 
 
         result.attention[:] = without_moved(original, result.attention, result.text)
     return result
+
+
+def _still_unplaced(result: Result) -> list[Note]:
+    """What is told of, without what another edit placed after all: `Variable(x).cuda()`, once it is `x.cuda()`."""
+    placed = {(e.line, e.column) for e in result.edits if e.code == "PTM104"}
+    return [n for n in result.attention if (n.line, n.column) not in placed or not n.message.endswith(TOLD)]
 
 
 def _without_unread(result: Result, original: Facts, after: Facts, options: Options) -> Facts:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ..facts.arguments import argument_at, default_of
+from ..facts.arguments import argument_at, default_of, entry
 from ..facts.dimensions import has_dimensions
 from ..facts.nodes import walk
 from ..facts.operands import ATOM, closed
@@ -258,7 +258,11 @@ class OldIdioms(Codemod):
         given: dict[str | None, ast.expr] = {n: places[n] for n in ("size_average", "reduce") if n in places}
         given |= {k.arg: k.value for k in call.keywords if k.arg in ("size_average", "reduce")}
         full = facts.names.resolve(call.func) or ""
-        if not given or not full.startswith("torch.nn."):
+        if not full.startswith("torch.nn."):
+            return
+        if not given:
+            if any(entry(w, name) is not None for w in _handed(facts, call) for name in ("size_average", "reduce")):
+                self._tell(facts, call, "size_average and reduce, which it is handed, are `reduction=` today")
             return
         if "reduction" in places or any(k.arg == "reduction" for k in call.keywords):
             if any(isinstance(v, ast.Constant) and v.value is not None for v in given.values()):
@@ -281,6 +285,12 @@ class OldIdioms(Codemod):
         yield Change(
             call, self.edit(facts, call, says), change_call(parameters, {"size_average", "reduce"}, {"reduction": new})
         )
+
+
+def _handed(facts: Facts, call: ast.Call) -> Iterator[ast.expr]:
+    """The dictionaries of `**options`."""
+    for value in (k.value for k in call.keywords if k.arg is None):
+        yield from _given(facts, value) if isinstance(value, (ast.Name, ast.Attribute)) else [value]
 
 
 def _asks_for_mean(facts: Facts, average: ast.expr) -> str | None:

@@ -271,3 +271,17 @@ def test_arguments_of_a_variable_by_place_and_by_name(given, becomes):
 @pytest.mark.parametrize("given", ["x, True, False", "*x", "x, *y", "name=x", "data=x, name='x'", "**x"])
 def test_arguments_that_no_variable_has_today(given):
     check_unchanged(f"{HEAD}def f(x, y):\n    return Variable({given})\n", select="PTM601")
+
+
+HANDED = "options = {}\nloss = nn.MSELoss(**options)(x, y)\n"
+
+
+@pytest.mark.parametrize("options", ["{'size_average': False}", "dict(reduce=False)", "{'a': 1, 'size_average': s}"])
+def test_what_a_loss_is_handed_is_told_of(options):
+    source = "import torch\nfrom torch import nn\n" + HANDED.format(options)
+    check_unchanged(source, ["PTM602 line 4: `nn.MSELoss(**options)`"], select="PTM602")
+
+
+@pytest.mark.parametrize("options", ["{'reduction': 'sum'}", "{}", "dict(weight=w)", "read()"])
+def test_what_else_it_is_handed_is_not(options):
+    check_unchanged("import torch\nfrom torch import nn\n" + HANDED.format(options), [], select="PTM602")

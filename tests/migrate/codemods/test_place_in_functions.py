@@ -288,3 +288,36 @@ def test_a_state_goes_where_the_cell_is():
 def test_what_asks_a_variable_for_its_gradient_is_no_tensor():
     source = "import torch\nfrom torch.autograd import Variable\n\n\ndef make(x, grad):\n    a = Variable(x, grad)\n"
     check_unchanged(source + "    return a, torch.from_numpy(x).cuda()\n", ["PTM104 line 7"], select="PTM104")
+
+
+LOOP = """import torch
+from torch import nn
+from torch.autograd import Variable
+net = nn.Linear(3, 1).cuda()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(2):
+    for i in range(3):
+        y = {}
+        loss = (net(torch.ones(2, 3).cuda()) - y).pow(2).sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "Variable(torch.zeros(2, 1), requires_grad=False).cuda()",
+        "Variable(torch.zeros(2, 1)).cuda()",
+        "torch.zeros(2, 1).cuda()",
+    ],
+)
+def test_what_is_placed_in_the_end_is_not_told_of(made):
+    result = migrate_text(LOOP.format(made))
+    assert ".cuda()" not in result.text and not any(n.code == "PTM104" for n in result.attention)
+
+
+def test_what_is_not_placed_is_told_of_still():
+    text = "import torch\nclass N(torch.nn.Module):\n    def forward(self, batch):\n        return batch['x'] * torch.ones(1).to('cuda')\n"
+    assert [n.code for n in migrate_text(text, LEFT).attention] == ["PTM104"]

@@ -32,10 +32,10 @@ def _left(facts: Facts, s: ast.Subscript, is_left: Asks) -> list[ast.expr]:
     parts = s.slice.elts if isinstance(s.slice, ast.Tuple) else [s.slice]
     parts = [p for p in parts if isinstance(p, (ast.Name, ast.Attribute, ast.Subscript, ast.Call))]
     hot = bool(parts) and facts.loops.hot(s) is not None
-    return [p for p in parts if is_left(facts, p) and _is_of_loader(facts, p)] if hot else []
+    return [p for p in parts if is_left(facts, p) and is_of_loader(facts, p)] if hot else []
 
 
-def _is_of_loader(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
+def is_of_loader(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
     """Whether a loader gives it, whose batches are tensors: not the rows of a list that a loop goes through beside."""
     name = root(node)
     scope = facts.scopes.scope_of(name).lookup(name.id) if name is not None else None
@@ -50,7 +50,7 @@ def _is_of_loader(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
             drawn = drawn_from(facts, up, store)
             found.append(drawn is not None and facts.loops.is_loader(drawn))
         else:
-            found.append(isinstance(up, ast.Assign) and _is_of_loader(facts, up.value, depth + 1))
+            found.append(isinstance(up, ast.Assign) and is_of_loader(facts, up.value, depth + 1))
     return bool(found) and all(found)
 
 

@@ -25,6 +25,7 @@ from ..facts.script import Facts
 from ..facts.tensor_methods import METHODS as TENSOR_METHODS
 from ..facts.tensor_methods import VIEWS
 from ..report import Note
+from ._given_to_arrays import from_batches, given_to_arrays
 from ._indexes import indexes_there
 from ._left_beyond import left_beyond, moved_on, moves_itself
 from ._lengths import as_on_cpu, in_file, is_tensor, lengths_given
@@ -54,7 +55,8 @@ class BackOnCpu(Codemod):
         yield from self._of_lengths(facts, taken)
         for read in read_as_arrays(facts):
             yield from self._changed(facts, read, taken, "an array is of the CPU, and a buffer moves with its module")
-        bare = "backward" in facts.attributes and names_no_device(facts)
+        without = names_no_device(facts)  # what moves its batches itself hands on what is its own there
+        bare = "backward" in facts.attributes and without
         if not (facts.loops.hot_loops or bare) or "tensorflow" in facts.text.text:
             return
         for a in facts.attributes.get("numpy", ()):
@@ -64,9 +66,11 @@ class BackOnCpu(Codemod):
             read = a.value
             if brought(facts, read):
                 continue
-            step = _for_each_batch(facts, call) and facts.placed.by_runtime(read)
+            step = (_for_each_batch(facts, call) or from_batches(facts, read, False)) and facts.placed.by_runtime(read)
             if step or (bare and _is_in_training(facts, call)) or _is_collected(facts, read):
                 yield from self._changed(facts, read, taken, "an array is of the CPU")
+        for call, read in given_to_arrays(facts, is_left, _is_there) if without else ():
+            yield from self._changed(facts, read, taken, f"`{facts.short(call.func)}` takes arrays, of the CPU")
         for a in facts.attributes.get("append", ()):
             for kept in _left_in_list(facts, a):
                 yield from self._changed(facts, kept, taken, f"`{facts.short(a.value)}` keeps it there")
@@ -194,6 +198,14 @@ def _is_collected(facts: Facts, node: ast.expr) -> bool:
             placed = facts.placed.by_runtime(given) and not brought(facts, given)
             return placed and not _is_number(given) and not _left_in_list(facts, a)
     return False
+
+
+def _is_there(facts: Facts, node: ast.expr) -> bool:
+    """Whether a value of a loop over batches is where the runtime places it."""
+    if _is_number(node) or brought(facts, node):
+        return False
+    step = (_for_each_batch(facts, node) or from_batches(facts, node)) and facts.placed.by_runtime(node)
+    return step or _is_collected(facts, node)
 
 
 def _same_function(facts: Facts, a: ast.AST, b: ast.AST) -> bool:

@@ -73,9 +73,11 @@ def migrate_file(
         report.error, report.plan = f"{path}:1:1: nested too deeply to be migrated", "refused"
         return Migrated(path, root, None, None, report)
     except SourceError as e:
-        if not is_script and (module := _never_imported(path, root, e)) is not None:
-            return module
-        report.error, report.plan = str(e), "refused"
+        if not is_script and _is_there(path):  # the script runs where it never comes to that import
+            says = f"{e.reason}: what the script imports of it fails; it keeps its bytes"
+            report.attention = [Note(e.line, e.column, "PTM704", says)]
+        else:
+            report.error, report.plan = str(e), "refused"
         return Migrated(path, root, None, None, report)
     except FAULTS as fault:  # one of ours: the other files go on, and this one keeps its bytes
         report.error = f"{path}:1:1: migrating it failed ({type(fault).__name__}: {fault}); please report this"
@@ -88,15 +90,13 @@ def migrate_file(
     return Migrated(path, root, source, result, report)
 
 
-def _never_imported(path: Path, root: Path, error: SourceError) -> Migrated | None:
-    """A module that the script's text imports and Python cannot: the script runs where it never comes to that."""
+def _is_there(path: Path) -> bool:
+    """Whether a file can be read, if not parsed."""
     try:
-        source = read_source(path)
+        read_source(path)
     except SourceError:
-        return None
-    says = f"{error.reason}: what a script imports of it fails; it keeps its bytes"
-    report = FileReport(str(path), attention=[Note(error.line, error.column, "PTM704", says)])
-    return Migrated(path, root, source, Result(source.text, "none"), report)
+        return False
+    return True
 
 
 def as_it_is(path: Path, root: Path, options: Options) -> Migrated:

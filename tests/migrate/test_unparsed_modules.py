@@ -13,7 +13,7 @@ net = torch.nn.Linear(2, 1).cuda()
 if len(sys.argv) > 9:
     import other
 """
-BROKEN = "import torch\n\nclass torch.Net:\n    pass\n"
+BROKEN = "import torch\n\nclass torch.Net:\n    pass\n\nif __name__ == '__main__':\n    torch.ones(2).cuda()\n"
 
 
 @pytest.fixture
@@ -26,7 +26,8 @@ def folder(tmp_path):
 def test_it_keeps_its_bytes_and_the_script_is_migrated(folder):
     script, module = migrate_all(collect([folder / "train.py"]), Options())
     assert script.report.changed and "cuda" not in script.data.decode()
-    assert module.report.error is None and module.data == BROKEN.encode()
+    assert module.report.error is None and module.result is None
+    assert (folder / "other.py").read_text() == BROKEN
     (note,) = module.report.attention
     assert note.line == 3 and note.message.startswith("syntax error") and note.code == "PTM704"
 
@@ -39,7 +40,7 @@ def test_what_is_asked_for_has_to_be_read(folder, monkeypatch, capsys, given, co
         ptmigrate()
     assert ended.value.code == code
     assert ("other.py:3:12" in capsys.readouterr().err) is (code == 2)
-    assert (folder / "out" / "other.py").exists() is (code == 1)
+    assert (folder / "out" / "train.py").exists() is (given != "other.py")
 
 
 def test_a_module_that_is_not_there_to_be_read_is_an_error_still(folder, monkeypatch):

@@ -14,6 +14,7 @@ import ast
 from collections.abc import Iterable, Iterator, Set
 
 from ..facts.arguments import argument
+from ..facts.classes import Function
 from ..facts.in_course import callers_of, function_around
 from ..facts.nodes import FUNCTIONS, walk
 from ..facts.other_files import found_there
@@ -105,11 +106,16 @@ def _by_owners(facts: Facts, recipe: Recipe, held: Set[str], loop: Set[ast.AST])
 class Names:
     """The names of a body that hold networks, or what was made with one, and what the reads of them may meet.
 
-    `names`: those of networks; `without`: the nodes of the loop, which the Module has.
+    `names`: those of networks; `without`: the nodes of the loop, which the Module has; `outer`: of what calls the body.
     """
 
-    def __init__(self, facts: Facts, body: list[ast.stmt], names: Set[str], without: Set[ast.AST], depth: int = 0):
-        self.facts, self.without, self.depth = facts, without, depth
+    def __init__(
+        self, facts: Facts, body: list[ast.stmt], names: Set[str], without: Set[ast.AST], outer: Names | None = None
+    ) -> None:
+        self.facts, self.without = facts, without
+        self.depth: int = 0 if outer is None else outer.depth + 1
+        self.asked: set[tuple[ast.AST, str]] = set() if outer is None else outer.asked  # they may call themselves
+        self.known: dict[tuple[ast.AST, frozenset[str]], str] = {} if outer is None else outer.known
         self.names, self.run = set(names), set[str]()  # `run`: functions that meet something whenever they do
         pairs = [p for s in body for p in self._pairs(s)] if names else []
         functions = [n for s in body for n in walk(s) if isinstance(n, FUNCTIONS)] if names else []
@@ -206,23 +212,31 @@ class Names:
     def _method_meets(self, read: ast.Attribute) -> bool:
         """Whether a method works with the network, in a loop over no loader, or makes tensors for it."""
         facts, found = self.facts, False
-        owners = self._classes_of(read.value)
-        for c in owners:
+        for c in self._classes_of(read.value):
             methods = {name: f for k in reversed(facts.classes.kin(c)) for name, f in facts.classes.methods(k).items()}
-            if read.attr not in methods:
+            found = found or read.attr in methods
+            if read.attr not in methods or (c, read.attr) in self.asked:
                 continue
-            found = True
-            reached = {name for k in facts.classes.kin(c) for name in read_from(facts, k, read.attr)} & methods.keys()
-            own = c in facts.classes.modules
-            for f in (methods[name] for name in sorted(reached)):
-                if own and isinstance(f, ast.FunctionDef) and makes_inside(facts, f):
-                    return True
-                for n in walk(f, ast.Attribute):
-                    if isinstance(n.ctx, ast.Load) and facts.classes.is_self(n.value) and n.attr not in methods:
-                        kept = own or n.attr in self._kept_by(c, read.value)
-                        if kept and self.use(n) == MET and runs_outside_loops(facts, n, c, self.without):
-                            return True
+            self.asked.add((c, read.attr))
+            meets = self._meets_in(c, methods, read)
+            self.asked.discard((c, read.attr))
+            if meets:
+                return True
         return not found
+
+    def _meets_in(self, c: ast.ClassDef, methods: dict[str, Function], read: ast.Attribute) -> bool:
+        """The same of a method, and those that it calls, of one class."""
+        own = c in self.facts.classes.modules
+        kept = set() if own else self._kept_by(c, read.value)
+        for f in (methods[name] for name in sorted(read_from(self.facts, methods, read.attr) & methods.keys())):
+            if own and isinstance(f, ast.FunctionDef) and makes_inside(self.facts, f):
+                return True
+            for n in walk(f, ast.Attribute):
+                of_it = isinstance(n.ctx, ast.Load) and self.facts.classes.is_self(n.value) and n.attr not in methods
+                asked = of_it and (own or n.attr in kept)
+                if asked and self.use(n) == MET and runs_outside_loops(self.facts, n, c, self.without):
+                    return True
+        return False
 
     def _kept_by(self, c: ast.ClassDef, value: ast.expr) -> set[str]:
         """The attributes that an object has of what it is made with; where that is a network, and shows, of that."""
@@ -283,12 +297,19 @@ class Names:
         while self.facts.scopes.parents[top] is not call:
             top = self.facts.scopes.parents[top]
         value = top.value if isinstance(top, ast.keyword) else top
-        names = {name for name, v in given_arguments(f, call).items() if v is value}
-        inside = Names(facts, f.body, names, self.without, self.depth + 1)
+        names = frozenset(name for name, v in given_arguments(f, call).items() if v is value)
+        if (f, names) not in self.known:
+            self.known[f, names] = self._inside(facts, f, names)
+        known = self.known[f, names]
+        return self.use(call) if known == RETURNED else known
+
+    def _inside(self, facts: Facts, f: ast.FunctionDef, names: frozenset[str]) -> str:
+        """What a function does with these parameters."""
+        inside = Names(facts, f.body, names, self.without, self)
         if not names or inside.met(f.body) is not None:
             return MET
-        returned = (n for r in walk(f, ast.Return) for n in inside._reads(r) if inside.use(n) == RETURNED)
-        return self.use(call) if any(True for _ in returned) else HARMLESS
+        reads = (n for r in walk(f, ast.Return) for n in inside._reads(r))
+        return RETURNED if any(inside.use(n) == RETURNED for n in reads) else HARMLESS
 
 
 def _roots(target: ast.expr) -> set[str]:

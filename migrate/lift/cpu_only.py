@@ -173,7 +173,9 @@ def tensor_of_object(facts: Facts, chunks: list[Chunk]) -> ast.expr | None:
 
 def _kept_by(facts: Facts, c: ast.ClassDef, method: str) -> ast.expr | None:
     """A tensor that the methods of a class set, of those that one of them and what it calls read."""
-    for store in (a for name in sorted(read_from(facts, c, method)) for a in facts.stores_of(name)):
+    for store in (
+        a for name in sorted(read_from(facts, facts.classes.methods(c), method)) for a in facts.stores_of(name)
+    ):
         s = facts.scopes.parents.get(store)
         own_class = c in facts.scopes.ancestors(store)
         if own_class and isinstance(s, (ast.Assign, ast.AnnAssign)) and facts.tensors.is_tensor(s.value):

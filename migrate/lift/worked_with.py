@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 
 from ..facts.arguments import argument, given_to
 from ..facts.asked import asks
+from ..facts.classes import Function
 from ..facts.in_course import callers_of, function_around
 from ..facts.nodes import walk
 from ..facts.script import Facts
@@ -61,7 +62,7 @@ def _called_by_object(facts: Facts, call: ast.Call, networks: Set[str]) -> ast.C
     if c is None or not isinstance(made, ast.Call):
         return None
     held, methods = _attributes_given(facts, c, made, networks), facts.classes.methods(c)
-    reached = read_from(facts, c, call.func.attr) & methods.keys() if held else ()  # type: ignore[attr-defined]
+    reached = read_from(facts, methods, call.func.attr) & methods.keys() if held else ()  # type: ignore[attr-defined]
     for f in sorted(reached):
         for n in walk(methods[f], ast.Call):
             of_self = isinstance(n.func, ast.Attribute) and n.func.attr in held and facts.classes.is_self(n.func.value)
@@ -83,9 +84,9 @@ def _attributes_given(facts: Facts, c: ast.ClassDef, made: ast.Call, networks: S
     }
 
 
-def read_from(facts: Facts, c: ast.ClassDef, method: str) -> set[str]:
+def read_from(facts: Facts, methods: Mapping[str, Function], method: str) -> set[str]:
     """A method's name and those of its object's attributes and methods that it, and what it calls of these, read."""
-    methods, read = facts.classes.methods(c), set[str]()
+    read = set[str]()
     more = {method}
     while more:
         read |= more

@@ -120,3 +120,52 @@ def test_what_meets_tensors_of_the_script(tmp_path, above, below):
 )
 def test_what_does_not(tmp_path, above, below):
     assert BACK not in check_on_card(tmp_path, SCRIPT.format(above=above, below=below))
+
+
+TREE = """\
+class Tree(Net):
+    def __init__(self, depth):
+        super().__init__()
+        self.child = Tree(depth - 1) if depth else None
+
+    def encode(self, x):
+        return self.child.encode(self.f(x)) if self.child is not None else x
+
+    def count(self):
+        return 1 + (self.child.count() if self.child is not None else 0)
+
+
+class Holds:
+    def __init__(self, net):
+        self.net = net
+
+    def one(self):
+        return self.net(torch.ones(2, 4))
+
+
+class Shows(Holds):
+    def two(self):
+        return self.three()
+
+    def three(self):
+        return self.one()
+
+    def name(self):
+        return type(self.net).__name__
+"""
+
+
+@pytest.mark.parametrize(
+    ("below", "back"),
+    [
+        ("print(net.count())", False),
+        ("print(net.child.count(), net.count())", False),
+        ("print(net.encode(torch.ones(2, 4)).shape)", True),
+        ("n = net.count()\nprint(net.child.encode(torch.ones(2, 4)).shape, net.encode(torch.ones(1, 4)).shape)", True),
+        ("print(Shows(net).two().tolist())", True),
+        ("print(Shows(net).name())", False),
+    ],
+)
+def test_methods_that_call_themselves_and_those_of_the_class_above(tmp_path, below, back):
+    text = SCRIPT.format(above=TREE, below=below).replace("net = Net()", "net = Tree(2)").replace("(0, 3", "(0, 4")
+    assert (BACK in check_on_card(tmp_path, text.replace("Linear(4, 3)", "Linear(4, 4)"))) is back

@@ -254,16 +254,30 @@ def _ask_by_name(name: ast.expr, asks: _Asks) -> None:
 
 def added_paths(path: Path, tree: ast.Module) -> list[Path]:
     """The folders of `sys.path.append(...)` and its like, where the file itself says which they are."""
-    added = []
     known = _Folders(path, tree)
+    added = [known.value(e) for e in _put_on_path(tree, known)]
+    for loop in walk(tree, ast.For):  # for folder in [HERE, ROOT]: sys.path.append(folder)
+        if isinstance(loop.target, ast.Name):
+            for e in known.elements(loop.iter):
+                each = known.where(loop.target.id, e)
+                added += [each.value(put) for s in loop.body for put in _put_on_path(s, each)]
+    return [Path(os.path.normpath(path.parent / folder)) for folder in dict.fromkeys(added) if folder is not None]
+
+
+def _put_on_path(tree: ast.AST, known: _Folders) -> Iterator[ast.expr]:
+    """What is put on the path: by `append(a)`, `insert(0, a)`, `extend([a, b])`, `+= [a]`, `sys.path = [a] + ...`."""
     for node in walk(tree):
-        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args):
-            continue
-        on_path = ast.unparse(node.func) in ("sys.path.append", "sys.path.insert", "site.addsitedir", "path.append")
-        folder = known.value(node.args[-1]) if on_path else None
-        if folder is not None:
-            added.append(Path(os.path.normpath(path.parent / folder)))
-    return added
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
+            called = ast.unparse(node.func)
+            if called in ("sys.path.append", "sys.path.insert", "site.addsitedir", "path.append"):
+                yield node.args[-1]
+            elif called == "sys.path.extend":
+                yield from known.elements(node.args[0])
+        elif isinstance(node, (ast.Assign, ast.AugAssign)):
+            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+            of = target.value if isinstance(target, ast.Subscript) else target  # sys.path[:0] = [a]
+            if isinstance(of, ast.Attribute) and ast.unparse(of) == "sys.path":
+                yield from known.elements(node.value)
 
 
 class _Folders:
@@ -271,11 +285,27 @@ class _Folders:
 
     def __init__(self, path: Path, tree: ast.Module) -> None:
         self.path = path
-        self.names = {
+        self.names: dict[str, ast.expr] = {
             s.targets[0].id: s.value
             for s in walk(tree, ast.Assign)
             if len(s.targets) == 1 and isinstance(s.targets[0], ast.Name)
         }
+
+    def where(self, name: str, value: ast.expr) -> _Folders:
+        """The same where a name has this value."""
+        other = _Folders.__new__(_Folders)
+        other.path, other.names = self.path, {**self.names, name: value}
+        return other
+
+    def elements(self, e: ast.expr, depth: int = 0) -> list[ast.expr]:
+        """Those of a list that is written here, or by its name."""
+        if depth > 12:
+            return []
+        if isinstance(e, (ast.List, ast.Tuple, ast.Set)):
+            return [x for x in e.elts if not isinstance(x, ast.Starred)]
+        if isinstance(e, ast.BinOp) and isinstance(e.op, ast.Add):
+            return [*self.elements(e.left, depth + 1), *self.elements(e.right, depth + 1)]
+        return self.elements(self.names[e.id], depth + 1) if isinstance(e, ast.Name) and e.id in self.names else []
 
     def value(self, e: ast.expr, depth: int = 0) -> str | None:
         """A path, absolute or from the file's folder; None where it is not known. (The script is run in its folder.)"""

@@ -38,6 +38,13 @@ def names(script):
         "sys.path.append(str(Path(__file__).resolve().parent.parent))",
         "sys.path.append(str(Path(__file__).parents[1]))",
         "sys.path.insert(0, str(Path(__file__).parent / '..'))",
+        "sys.path.extend(['.', '..'])",
+        "sys.path += ['..']",
+        "sys.path = ['..'] + sys.path",
+        "sys.path[:0] = ['..']",
+        "for folder in ('.', '..'):\n    sys.path.append(folder)",
+        "folders = ['.', os.pardir]\nfor f in folders:\n    if f not in sys.path:\n        sys.path.insert(0, f)",
+        "for up in ['..']:\n    sys.path.append(os.path.join(os.path.dirname(__file__), up))",
     ],
 )
 def test_folders_put_on_the_path_are_followed(tmp_path, trick):
@@ -47,7 +54,18 @@ def test_folders_put_on_the_path_are_followed(tmp_path, trick):
 
 
 @pytest.mark.parametrize(
-    "trick", ["sys.path.append(sys.argv[1])", "sys.path.append(find())", "paths.append('..')", "sys.path.pop()"]
+    "trick",
+    [
+        "sys.path.append(sys.argv[1])",
+        "sys.path.append(find())",
+        "paths.append('..')",
+        "sys.path.pop()",
+        "sys.path.extend(sys.argv[1:])",
+        "for folder in ['..']:\n    paths.append(folder)",
+        "for folder in find():\n    sys.path.append(folder)",
+        "paths += ['..']",
+        "sys.path = [*sys.path]",
+    ],
 )
 def test_folders_that_the_file_does_not_tell_are_not(tmp_path, trick):
     text = f"import sys\n{trick}\nfrom lib.net import Net\n"

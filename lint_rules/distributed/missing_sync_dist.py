@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from ptmigrate.migrate.facts.nodes import walk
-from ptmigrate.migrate.facts.stages import only_in_training
+from ptmigrate.migrate.facts.stages import SYNC_DIST_AT, only_in_training
 
 from ..file import File, argument, is_constant, is_self, keyword, last_part, passes_unknown, root
 from ..rule import Finding, Rule
@@ -51,7 +51,7 @@ class MissingSyncDist(Rule):
         hook = _hook_of_callback(call, file)
         if hook is None and not _is_this(func, file):
             return
-        given = keyword(call, "sync_dist")
+        given = argument(call, SYNC_DIST_AT.get(func.attr, 8), "sync_dist")
         if (given is not None and not is_constant(given, False)) or keyword(call, "rank_zero_only") is not None:
             return
         method = hook or evaluation_step_of(call, file)

@@ -14,7 +14,7 @@ from ..facts.classes import STEPS
 from ..facts.logged_metrics import LoggedMetrics, is_metric
 from ..facts.nodes import Function, walk
 from ..facts.script import Facts
-from ..facts.stages import only_in_training
+from ..facts.stages import SYNC_DIST_AT, only_in_training
 from ..report import Note
 from ._own_values import OwnValues
 from .argument_rewrites import set_keyword
@@ -257,7 +257,7 @@ class SyncLogging(Codemod):
             and not spread & {"sync_dist", "rank_zero_only"}
             and not any(k.arg in ("sync_dist", "rank_zero_only") for k in call.keywords)
             and not any(isinstance(a, ast.Starred) for a in call.args)
-            and len(call.args) < 8
+            and len(call.args) <= SYNC_DIST_AT.get(getattr(call.func, "attr", ""), 7)
             and bool(call.args or call.keywords)
         )
 

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 
 from .nodes import walk
 
+SYNC_DIST_AT = {"log": 8, "log_dict": 7}  # its place among what is given by position
+
 
 def only_in_training(node: ast.AST, ancestors: Iterable[ast.AST]) -> bool:
     child = node

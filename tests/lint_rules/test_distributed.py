@@ -109,6 +109,9 @@ class Net(pl.LightningModule):
     [
         ("PTM402", "validation_step", "self.log('a', loss)", [5]),
         ("PTM402", "test_step", "self.log_dict({'a': loss}, sync_dist=False)", [5]),
+        ("PTM402", "test_step", "self.log('a', loss, False, True, False, True, 'mean', False, False)", [5]),
+        ("PTM402", "test_step", "self.log('a', loss, False, True, False, True, 'mean', False, True)", []),
+        ("PTM402", "test_step", "self.log_dict({'a': loss}, False, True, False, True, 'mean', False, True)", []),
         ("PTM402", "training_step", "self.log('a', loss)", []),
         ("PTM402", "validation_step", "self.log('a', loss, **self.how)", []),
         ("PTM402", "validation_step", "self.log('a', self.f1.compute())", []),

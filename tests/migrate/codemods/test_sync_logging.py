@@ -17,6 +17,10 @@ def method(name: str, *lines: str) -> str:
         ('self.log("loss", loss, on_step=True,)', 'self.log("loss", loss, on_step=True, sync_dist=True,)'),
         ('self.log_dict({"a": a, "b": b})', 'self.log_dict({"a": a, "b": b}, sync_dist=True)'),
         (
+            'self.log("a", a, False, True, False, True, "mean", False)',
+            'self.log("a", a, False, True, False, True, "mean", False, sync_dist=True)',
+        ),
+        (
             'self.log(\n            "loss",\n            loss,  # mean\n        )',
             'self.log(\n            "loss",\n            loss,  # mean\n            sync_dist=True,\n        )',
         ),
@@ -34,6 +38,8 @@ def test_evaluation_synchronizes(name, before, after):
         method("validation_step", 'self.log("loss", loss, sync_dist=True)'),
         method("validation_step", 'self.log("loss", loss, sync_dist=False)'),
         method("validation_step", 'self.log("loss", loss, rank_zero_only=True)'),
+        method("validation_step", 'self.log("a", a, False, True, False, True, "mean", False, True)'),
+        method("validation_step", 'self.log_dict({"a": a}, False, True, False, True, "mean", False, True)'),
         method("validation_step", 'self.table.log("a", b)'),
         method("validation_step", 'log("a", b)'),
         method("validation_step", "torch.log(b)"),

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext, suppress
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -289,11 +290,7 @@ class Trainer(Options, Whereabouts):
         ended = "success"
         try:
             with torch.autograd.set_detect_anomaly(self.detect_anomaly or torch.is_anomaly_enabled()):
-                result = body(*args)
-            if self.back_on_cpu and self.module is not None:
-                give_back(self.module)
-                self.runtime.models_on_cpu = True
-            return result
+                return body(*args)
         except BaseException as error:
             watch.failed_at = self._where()
             batch_norm.explain(error, self.world_size > 1)
@@ -303,6 +300,12 @@ class Trainer(Options, Whereabouts):
                 self.datamodule.on_exception(error)
             raise
         finally:
+            if self.back_on_cpu and self.module is not None:
+                with (
+                    suppress(Exception) if ended == "failed" else nullcontext()
+                ):  # the error is to be seen, not this one
+                    give_back(self.module)
+                    self.runtime.models_on_cpu = True
             self.runtime.forget_share()
             if self.datamodule is not None:
                 self.datamodule.teardown(stage)

@@ -35,6 +35,11 @@ def _left(facts: Facts, s: ast.Subscript, is_left: Asks) -> list[ast.expr]:
     return [p for p in parts if is_left(facts, p) and is_of_loader(facts, p)] if hot else []
 
 
+def is_collated(facts: Facts) -> bool:
+    """Whether torch puts the batches together: their parts are tensors then, or texts."""
+    return "DataLoader" in facts.text.text and "collate_fn" not in facts.text.text
+
+
 def is_of_loader(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
     """Whether a loader gives it, whose batches are tensors: not the rows of a list that a loop goes through beside."""
     name = root(node)

@@ -26,7 +26,7 @@ from ..facts.tensor_methods import METHODS as TENSOR_METHODS
 from ..facts.tensor_methods import VIEWS
 from ..report import Note
 from ._given_to_arrays import from_batches, given_to_arrays
-from ._indexes import indexes_there
+from ._indexes import indexes_there, is_collated, is_of_loader
 from ._left_beyond import left_beyond, moved_on, moves_itself
 from ._lengths import as_on_cpu, in_file, is_tensor, lengths_given
 from ._met_on_cpu import read_as_arrays
@@ -70,7 +70,12 @@ class BackOnCpu(Codemod):
             if step or (bare and _is_in_training(facts, call)) or _is_collected(facts, read):
                 yield from self._changed(facts, read, taken, "an array is of the CPU")
         for call, read in given_to_arrays(facts, is_left, _is_there) if without else ():
-            yield from self._changed(facts, read, taken, f"`{facts.short(call.func)}` takes arrays, of the CPU")
+            why = f"`{facts.short(call.func)}` takes arrays, of the CPU"
+            if is_collated(facts) or is_tensor(facts, read) or not is_of_loader(facts, read):
+                yield from self._changed(facts, read, taken, why)
+            elif read not in taken and not facts.in_formatted_string(read):
+                taken.add(read)
+                yield self._or_list(facts, read, why)
         for a in facts.attributes.get("append", ()):
             for kept in _left_in_list(facts, a):
                 yield from self._changed(facts, kept, taken, f"`{facts.short(a.value)}` keeps it there")
@@ -97,7 +102,7 @@ class BackOnCpu(Codemod):
                 yield self._or_list(facts, given, why)
 
     def _of_indexes(self, facts: Facts, taken: set[ast.AST]) -> Iterator[Change]:
-        collated = "DataLoader" in facts.text.text and "collate_fn" not in facts.text.text
+        collated = is_collated(facts)
         for index, held in indexes_there(facts, is_left, brought):
             why = f"`{held}` is there"
             if collated or is_tensor(facts, index):

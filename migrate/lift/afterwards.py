@@ -59,23 +59,27 @@ def met_afterwards(facts: Facts, recipe: Recipe, networks: Set[str], held: Set[s
 
 
 def _by_callers(
-    facts: Facts, f: ast.AST | None, networks: Set[str], loop: Set[ast.AST], depth: int = 0
+    facts: Facts, f: ast.AST | None, networks: Set[str], loop: Set[ast.AST], gives: bool = False, depth: int = 0
 ) -> ast.expr | None:
-    """By who calls the loop's function, and gives it the network or gets it back: `train(net, loader)`, `net(x)`."""
+    """By who calls the loop's function, and gives it the network or gets it back: `train(net, loader)`, `net(x)`.
+
+    `gives`: whether it returns what another function gives that does.
+    """
     if not isinstance(f, ast.FunctionDef) or depth > DEPTH:
         return None
     returned = {n.id for r in walk(f, ast.Return) if r.value is not None for n in walk(r.value, ast.Name)}
     for call in callers_of(facts, f):
         given = given_arguments(f, call)
         named = {n.id for name in networks & given.keys() for n in walk(given[name], ast.Name)}
-        s = facts.scopes.statement_of(call)
-        if isinstance(s, ast.Assign):
-            targets = [n for t in s.targets for n in walk(t, ast.Name)]
-            named |= {n.id for n in targets if returned & networks or is_network_there(facts, n)}
+        s, up = facts.scopes.statement_of(call), facts.scopes.parents.get(call)
+        targets = s.targets if isinstance(s, ast.Assign) else [up.target] if isinstance(up, ast.NamedExpr) else []
+        given_back = [n for t in targets for n in walk(t, ast.Name)]
+        named |= {n.id for n in given_back if gives or returned & networks or is_network_there(facts, n)}
         around = function_around(facts, call)
         body = around.body if around is not None else facts.tree.body
         found = Names(facts, body, named, loop).met(s for s in body if not isinstance(s, (*FUNCTIONS, ast.ClassDef)))
-        found = found or _by_callers(facts, around, named, loop, depth + 1)
+        on = isinstance(s, ast.Return) and (gives or bool(returned & networks))
+        found = found or _by_callers(facts, around, named, loop, on, depth + 1)
         if found is not None:
             return found
     return None
@@ -114,10 +118,11 @@ class Names:
     ) -> None:
         self.facts, self.without = facts, without
         self.depth: int = 0 if outer is None else outer.depth + 1
-        self.asked: set[tuple[ast.AST, str]] = set() if outer is None else outer.asked  # they may call themselves
+        self.uses: dict[ast.AST, str] = {} if outer is None else outer.uses
         self.known: dict[tuple[ast.AST, frozenset[str]], str] = {} if outer is None else outer.known
         self.names, self.run = set(names), set[str]()  # `run`: functions that meet something whenever they do
         pairs = [p for s in body for p in self._pairs(s)] if names else []
+        self.names |= {t for s in body for t in self._kept_in_loop(s)} if names else set()
         functions = [n for s in body for n in walk(s) if isinstance(n, FUNCTIONS)] if names else []
         more = True
         while more:
@@ -133,6 +138,13 @@ class Names:
                 if not in_a_loop(self.facts, n) and (n.id in self.run or self.use(n) == MET):
                     return n
         return None
+
+    def _kept_in_loop(self, s: ast.stmt) -> Iterator[str]:
+        """What the loop keeps of a network: `best = copy.deepcopy(net)`, `state = net.state_dict()`."""
+        for n in (n for n in walk(s, ast.Assign) if n in self.without):
+            reads = (r for r in walk(n.value, ast.Name) if r.id in self.names and isinstance(r.ctx, ast.Load))
+            if any(self.use(r) == KEPT for r in reads):
+                yield from (x for t in n.targets for x in _roots(t))
 
     def _pairs(self, s: ast.stmt) -> Iterator[tuple[set[str], ast.expr]]:
         """What is given a value, and the value: assignments, loops, `with`, and what a list gets appended."""
@@ -174,17 +186,22 @@ class Names:
 
     def use(self, node: ast.AST) -> str:
         """MET, where a value may meet tensors of the script; KEPT and RETURNED where it goes on by another name."""
+        if node not in self.uses:
+            self.uses[node] = HARMLESS  # while it is asked: methods may call themselves
+            self.uses[node] = self._use(node)
+        return self.uses[node]
+
+    def _use(self, node: ast.AST) -> str:
         up = self.facts.scopes.parents.get(node)
         if isinstance(up, ast.Attribute):
             return self._attribute(up)
         if isinstance(up, ast.Call):
             return MET if up.func is node else self._given(up, node)
         if isinstance(up, ast.Subscript):
-            return self.use(up) if up.value is node else HARMLESS
+            return self.use(up) if up.value is node else MET
         if isinstance(up, ast.comprehension):
-            targets = _roots(up.target)
-            inside = (n for n in walk(self.facts.scopes.parents[up], ast.Name) if n.id in targets)
-            uses = {self.use(n) for n in inside if isinstance(n.ctx, ast.Load)}
+            inside = (n for n in walk(self.facts.scopes.parents[up], ast.Name) if isinstance(n.ctx, ast.Load))
+            uses = {self.use(n) for n in inside if self.facts.scopes.generator_of(n) is up}
             return MET if MET in uses else next((u for u in (KEPT, RETURNED) if u in uses), HARMLESS)
         if isinstance(up, ast.Lambda):
             return MET if self.use(up) in (MET, KEPT) else HARMLESS
@@ -196,7 +213,9 @@ class Names:
             return RETURNED
         if isinstance(up, ast.Compare) and all(isinstance(o, (ast.Is, ast.IsNot)) for o in up.ops):
             return HARMLESS
-        return HARMLESS if isinstance(up, (ast.Expr, ast.If, ast.While, ast.FormattedValue)) else MET
+        if isinstance(up, ast.FormattedValue):  # of a tensor the text tells where it is
+            return HARMLESS if isinstance(node, ast.Name) else MET
+        return HARMLESS if isinstance(up, (ast.Expr, ast.If, ast.While)) else MET
 
     def _attribute(self, read: ast.Attribute) -> str:
         """`net.eval()` is the network, `net.f.weight` a part of it; another method runs it, but for those that show."""
@@ -207,36 +226,44 @@ class Names:
             return self.use(read)
         if read.attr in CHAINED:
             return self.use(call)
-        return MET if self._method_meets(read) else HARMLESS
+        used = self._method(read)
+        return self.use(call) if used == RETURNED else used
 
-    def _method_meets(self, read: ast.Attribute) -> bool:
-        """Whether a method works with the network, in a loop over no loader, or makes tensors for it."""
-        facts, found = self.facts, False
+    def _method(self, read: ast.Attribute) -> str:
+        """MET where a method works with the network, in a loop over no loader, or makes tensors for it."""
+        facts, uses, found = self.facts, set[str](), False
         for c in self._classes_of(read.value):
             methods = {name: f for k in reversed(facts.classes.kin(c)) for name, f in facts.classes.methods(k).items()}
-            found = found or read.attr in methods
-            if read.attr not in methods or (c, read.attr) in self.asked:
-                continue
-            self.asked.add((c, read.attr))
-            meets = self._meets_in(c, methods, read)
-            self.asked.discard((c, read.attr))
-            if meets:
-                return True
-        return not found
+            if read.attr in methods:
+                uses |= self._uses_in(c, methods, read)
+                found = True
+        return MET if MET in uses or not found else RETURNED if RETURNED in uses else HARMLESS
 
-    def _meets_in(self, c: ast.ClassDef, methods: dict[str, Function], read: ast.Attribute) -> bool:
+    def _uses_in(self, c: ast.ClassDef, methods: dict[str, Function], read: ast.Attribute) -> set[str]:
         """The same of a method, and those that it calls, of one class."""
-        own = c in self.facts.classes.modules
+        own, uses = c in self.facts.classes.modules, set[str]()
         kept = set() if own else self._kept_by(c, read.value)
         for f in (methods[name] for name in sorted(read_from(self.facts, methods, read.attr) & methods.keys())):
             if own and isinstance(f, ast.FunctionDef) and makes_inside(self.facts, f):
-                return True
-            for n in walk(f, ast.Attribute):
-                of_it = isinstance(n.ctx, ast.Load) and self.facts.classes.is_self(n.value) and n.attr not in methods
-                asked = of_it and (own or n.attr in kept)
-                if asked and self.use(n) == MET and runs_outside_loops(self.facts, n, c, self.without):
-                    return True
-        return False
+                return {MET}
+            for n in self._of_object(f, methods, own):
+                if not isinstance(n, ast.Attribute) or own or n.attr in kept:
+                    used = self.use(n)
+                    outside = used != MET or runs_outside_loops(self.facts, n, c, self.without)
+                    uses |= {used} if outside and (used != RETURNED or f.name == read.attr) else set()
+        return uses
+
+    def _of_object(self, f: ast.AST, methods: dict[str, Function], own: bool) -> Iterator[ast.expr]:
+        """The reads of an object's attributes in a method; of a network those of itself, too: `self(x)`."""
+        for n in walk(f, ast.Attribute):
+            of_it = isinstance(n.ctx, ast.Load) and self.facts.classes.is_self(n.value)
+            of_above = own and of_it and isinstance(n.value, ast.Call) and n.attr == "forward"  # super().forward(x)
+            if of_it and (n.attr not in methods or of_above):
+                yield n
+        for name in walk(f, ast.Name) if own else ():
+            whole = not isinstance(self.facts.scopes.parents.get(name), ast.Attribute)
+            if whole and isinstance(name.ctx, ast.Load) and self.facts.classes.is_self(name):
+                yield name
 
     def _kept_by(self, c: ast.ClassDef, value: ast.expr) -> set[str]:
         """The attributes that an object has of what it is made with; where that is a network, and shows, of that."""
@@ -274,7 +301,10 @@ class Names:
         plain = not isinstance(node, ast.Attribute) or self.facts.classes.is_self(node.value)
         if full in SHOW:
             return HARMLESS if plain else MET
-        if full.startswith(SAVE) or full.endswith((".load_state_dict", ".log", ".info")):
+        tells = full.endswith((".log", ".info")) and not full.startswith(("torch.", "numpy.", "math."))
+        if full == "torch.optim.swa_utils.AveragedModel":
+            return self.use(call)
+        if tells or full.endswith(".load_state_dict") or (full.startswith(SAVE) and ".swa_utils." not in full):
             return HARMLESS
         if full in PASS or (full.startswith("torch.nn.") and full.rpartition(".")[2][:1].isupper()):
             return self.use(call)

@@ -14,7 +14,7 @@ from ..facts.hosts import names_no_device
 from ..facts.nodes import walk
 from ..facts.other_files import defined_there, found_there
 from ..facts.placed import MAKES_TENSORS
-from ..facts.script import Facts
+from ..facts.script import Facts, once_a_file
 from ..facts.tensor_makers import OF_THE_CPU, is_open
 from .chunks import Chunk
 from .networks import made_network
@@ -108,16 +108,24 @@ def _gives_made(facts: Facts, call: ast.Call, depth: int) -> bool:
     return False
 
 
-def makes_inside(home: Facts, f: ast.FunctionDef | ast.AsyncFunctionDef, depth: int = 0) -> bool:
+@once_a_file
+def makes_inside(home: Facts, f: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """Whether a method of a network, or one that it calls, makes a tensor and says nothing of where."""
-    if depth > DEPTH or not _names_none(home):
+    if not _names_none(home):
         return False
     c = home.classes.holder(f)
     methods = home.classes.methods(c) if c is not None else {}
-    for call in walk(f, ast.Call):
-        own = call.func.attr if isinstance(call.func, ast.Attribute) and home.classes.is_self(call.func.value) else None
-        if _is_made(home, call) or (own in methods and makes_inside(home, methods[own], depth + 1)):
-            return True
+    seen, ahead = {f}, [f]
+    while ahead:
+        for call in walk(ahead.pop(), ast.Call):
+            func = call.func
+            if _is_made(home, call):
+                return True
+            of_it = isinstance(func, ast.Attribute) and home.classes.is_self(func.value)
+            own = methods.get(func.attr) if of_it else None  # type: ignore[attr-defined]
+            if own is not None and own not in seen:
+                seen.add(own)
+                ahead.append(own)
     return False
 
 

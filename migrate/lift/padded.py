@@ -132,6 +132,9 @@ def _takes_one_length(f: ast.AST) -> bool:
         for t in s.targets
         if isinstance(t, ast.Name) and any(map(_lists_lengths, walk(s.value)))
     }
+    asked = [n.id if isinstance(n, ast.Name) else n.attr for n in walk(f) if isinstance(n, (ast.Name, ast.Attribute))]
+    if not any("sort" in name for name in asked):
+        return False  # one of equal lengths
     for taken in walk(f, ast.Subscript):
         of = taken.value.args[0] if _is_sorted(taken.value) else taken.value  # type: ignore[attr-defined]
         one = isinstance(taken.ctx, ast.Load) and isinstance(taken.slice, (ast.Constant, ast.UnaryOp))

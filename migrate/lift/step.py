@@ -17,7 +17,7 @@ from .holders import reaches_modules
 from .loaders import batch_sizes
 from .manual import made_in_step, manual_optimization, stepped_name
 from .nodes import is_call_of, local_function, method_call, names_below, walk_here
-from .optimizers import clips_all, is_optimizer, is_scheduler, is_torch_optimizer, trains_loose_tensors
+from .optimizers import clips_all, is_optimizer, is_scheduler, is_torch_optimizer, makers, trains_loose_tensors
 from .other_names import Held
 from .rates import rates_read
 from .reads import stored
@@ -162,6 +162,9 @@ def _drop_zero_grad(facts: Facts, train: DataPass, o: Optimization, at: int) -> 
     of_others = call[0] != o.optimizers[0] and not is_optimizer(facts, found[0], call[0])
     if of_others and not zeroes_all(facts, call[1].func.value, found[0], o.optimizers[0]):  # type: ignore[attr-defined]
         raise CannotLift(found[0], f"`{facts.short(found[0])}` does not reach all that `{o.optimizers[0]}` trains")
+    own, other = (set(makers(facts, found[0], name)) for name in (o.optimizers[0], call[0]))
+    if own and other and not own & other and is_optimizer(facts, found[0], call[0]):
+        raise CannotLift(found[0], f"`{facts.short(found[0])}` is not of `{o.optimizers[0]}`, which steps")
     if at < train.body.index(found[0]) < train.body.index(o.step):
         raise CannotLift(found[0], "gradients are set to zero between backward() and step()")
     o.dropped.append(found[0])

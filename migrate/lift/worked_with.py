@@ -18,8 +18,6 @@ from .networks import OF_NETWORKS
 from .nodes import local_function
 from .own_makers import makes_inside
 
-DEPTH = 4  # of methods that call methods
-
 
 def worked_with(facts: Facts, statements: Iterable[ast.stmt], networks: Set[str]) -> ast.Call | None:
     """The first call of a network in statements, or in a function that they call, outside of loops over data."""
@@ -95,14 +93,21 @@ def read_from(facts: Facts, methods: Mapping[str, Function], method: str) -> set
     return read
 
 
-def runs_outside_loops(facts: Facts, call: ast.expr, c: ast.ClassDef, loop: Set[ast.AST], depth: int = 0) -> bool:
-    """Whether a call stands in no loop over data, and where it is in a method of the class, a call of that does not."""
-    if in_a_loop(facts, call) or call in loop or depth > DEPTH:
-        return False
-    f = function_around(facts, call)
-    if f is None or facts.classes.holder(f) is not c:
-        return not any(m in facts.classes.modules for m in facts.scopes.ancestors(call))
-    return any(runs_outside_loops(facts, again, c, loop, depth + 1) for again in callers_of(facts, f))
+def runs_outside_loops(facts: Facts, node: ast.expr, c: ast.ClassDef, loop: Set[ast.AST]) -> bool:
+    """Whether a node stands in no loop over data, and where it is in a method of the class, a call of that does not."""
+    seen, ahead = set[ast.AST](), [node]
+    while ahead:
+        at = ahead.pop()
+        if in_a_loop(facts, at) or at in loop:
+            continue
+        f = function_around(facts, at)
+        if f is None or facts.classes.holder(f) is not c:
+            if not any(m in facts.classes.modules for m in facts.scopes.ancestors(at)):
+                return True
+        elif f not in seen:
+            seen.add(f)
+            ahead += callers_of(facts, f)
+    return False
 
 
 def is_network_there(facts: Facts, node: ast.Name) -> bool:

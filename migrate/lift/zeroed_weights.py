@@ -11,12 +11,14 @@ from collections.abc import Iterator
 
 from ..facts.arguments import given_to
 from ..facts.nodes import walk
+from ..facts.scopes import Scope
 from ..facts.script import Facts
 from ..facts.wrapped import CONVERTERS, WRAPPERS
 from .loaders import values_of
 from .nodes import is_call_of
 from .optimizers import attribute_values, is_optimizer_name, makers
 
+ADDS = ("append", "extend")
 OF_WEIGHTS = ("parameters", "named_parameters")
 GIVE_ITSELF = set("to cuda cpu eval train float half double bfloat16 requires_grad_ apply type share_memory".split())
 WRAPPED = WRAPPERS | CONVERTERS | {"torch.compile", "torch.jit.script"}
@@ -29,6 +31,8 @@ def zeroes_all(facts: Facts, network: ast.expr, at: ast.AST, optimizer: str) -> 
     for call in makers(facts, at, optimizer):
         if not is_optimizer_name(facts.names.resolve(call.func) or ""):
             continue
+        if "add_param_group" in facts.attributes:
+            return False
         given = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "params"), None)
         if given is not None and not all(_lies_in(_paths(facts, o), zeroed) for o in _owners(facts, given)):
             return False
@@ -39,15 +43,40 @@ def _owners(facts: Facts, given: ast.expr, depth: int = 0) -> list[ast.expr]:
     """What the parameters given to an optimizer are of; a tensor in a list is its own."""
     if isinstance(given, ast.Name) and depth < 4:
         scope = facts.scopes.scope_of(given).lookup(given.id)
-        values = values_of(facts, given.id, scope) if scope is not None else []
+        values = [*values_of(facts, given.id, scope), *_added(facts, given, scope)] if scope is not None else []
         return [o for v in values for o in _owners(facts, v, depth + 1)]
+    if isinstance(given, ast.Starred):  # of a list that gets one tensor
+        return [given.value]
     found: list[ast.expr] = []
     for n in walk(given):
         if isinstance(n, ast.Call) and any(is_call_of(n, method) for method in OF_WEIGHTS):
-            found.append(n.func.value)  # type: ignore[attr-defined]
+            found += _each(facts, n.func.value)  # type: ignore[attr-defined]
         elif isinstance(n, (ast.List, ast.Tuple)) and isinstance(n.ctx, ast.Load):
             found += [e for e in n.elts if isinstance(e, (ast.Name, ast.Attribute))]
     return found or [o for n in walk(given, ast.Call) for o in _asked(facts, n)]
+
+
+def _each(facts: Facts, owner: ast.expr) -> list[ast.expr]:
+    """The networks of a loop that is written out: `for net in (encoder, decoder):`."""
+    scope = facts.scopes.scope_of(owner).lookup(owner.id) if isinstance(owner, ast.Name) else None
+    stores = scope.stores.get(owner.id, []) if isinstance(owner, ast.Name) and scope is not None else []
+    loops = [facts.scopes.parents.get(n) for n in stores]
+    lists = [s.iter for s in loops if isinstance(s, ast.For) and isinstance(s.iter, (ast.Tuple, ast.List))]
+    return [e for held in lists for e in held.elts] if lists and len(lists) == len(loops) else [owner]
+
+
+def _added(facts: Facts, given: ast.Name, scope: Scope) -> Iterator[ast.expr]:
+    """What a list of weights gets: `weights += decoder.parameters()`, `weights.extend(decoder.parameters())`."""
+    stores = (facts.scopes.parents.get(n) for n in scope.stores.get(given.id, ()))
+    for s in (s for s in stores if isinstance(s, ast.AugAssign)):
+        yield from facts.devices.assigned(given.id, scope) or ()
+        yield s.value
+    for read in facts.scopes.reads(given.id, scope):
+        up = facts.scopes.parents.get(read)
+        call = facts.scopes.parents.get(up) if isinstance(up, ast.Attribute) and up.attr in ADDS else None
+        if isinstance(call, ast.Call) and call.func is up and call.args:
+            one = up.attr == "append" and isinstance(call.args[0], (ast.Name, ast.Attribute))  # type: ignore[attr-defined]
+            yield ast.Starred(call.args[0]) if one else call.args[-1]
 
 
 def _asked(facts: Facts, call: ast.Call) -> Iterator[ast.expr]:
@@ -68,11 +97,13 @@ def _lies_in(owner: set[Path], zeroed: set[Path]) -> bool:
     return any(path[: len(above)] == above for path in owner for above in zeroed)
 
 
-def _paths(facts: Facts, node: ast.expr, parts: bool = False, depth: int = 0) -> set[Path]:
+def _paths(
+    facts: Facts, node: ast.expr, parts: bool = False, depth: int = 0, seen: frozenset[object] = frozenset()
+) -> set[Path]:
     """All names of a network, the call that made it among them where that shows; `parts`: of its parts, too."""
 
     def below(*nodes: ast.expr) -> set[Path]:
-        return set().union(*(_paths(facts, n, parts, depth + 1) for n in nodes))
+        return set().union(*(_paths(facts, n, parts, depth + 1, seen) for n in nodes))
 
     if depth > 6:
         return set()
@@ -86,10 +117,14 @@ def _paths(facts: Facts, node: ast.expr, parts: bool = False, depth: int = 0) ->
         if isinstance(node.func, ast.Attribute) and node.func.attr in GIVE_ITSELF:
             return below(node.func.value)
         wraps = facts.names.resolve(node.func) in WRAPPED
-        return {(node,)} | below(*(node.args if parts else node.args[:1] if wraps else ()))
+        given = given_to(node) if parts else node.args[:1] if wraps else ()
+        return {(node,)} | below(*given)
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return below(*node.elts) if parts else set()
     if isinstance(node, ast.IfExp):
         return below(node.body, node.orelse)
     scope = facts.scopes.scope_of(node).lookup(node.id) if isinstance(node, ast.Name) else None
-    if not isinstance(node, ast.Name) or scope is None:
+    if not isinstance(node, ast.Name) or scope is None or (scope, node.id) in seen:
         return set()
+    seen |= {(scope, node.id)}
     return {(scope, node.id)} | below(*values_of(facts, node.id, scope))

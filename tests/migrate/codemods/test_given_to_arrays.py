@@ -53,6 +53,16 @@ def test_what_is_of_no_batch(text):
     check_unchanged(HEAD + "rows = [(a, b), (c, d)]\n" + text, select="PTM114")
 
 
+def test_a_part_of_a_batch_may_be_a_list_where_the_script_puts_them_together():
+    head = LOOP.replace(
+        "for x, y", "def collate(b):\n    return torch.stack([x for x, _ in b]), [y for _, y in b]\n\n\nfor x, y"
+    )
+    head = head.replace("test_loader", "DataLoader(data, collate_fn=collate)")
+    step = "    n += accuracy_score({}, {})\n"
+    there = step.format('torch.as_tensor(y, device="cpu")', "p.cpu()")
+    check(head + step.format("y", "p"), head + there, select="PTM114")
+
+
 def test_the_last_value_below_a_loop():
     check("p = []\n" + LOOP + "print(p.numpy())\n", "p = []\n" + LOOP + "print(p.cpu().numpy())\n", select="PTM114")
 

@@ -9,6 +9,7 @@ SCRIPT = """\
 import copy
 from functools import partial
 
+import numpy
 import torch
 from torch import nn
 
@@ -85,6 +86,15 @@ OBJECT = PREDICTOR.format(base="", eval="", name="predict")
         ),
         ("", "print(net(x).argmax(1).tolist(), (y + torch.ones(4)).tolist())"),
         ("", "x, y = next(iter(loader))\nprint(net(x).argmax(1), y)"),
+        (
+            "",
+            "print([net(torch.ones(1, 4)).shape for net in net.children()])",
+        ),
+        ("", "print(numpy.log(net.f.weight.detach().abs()).shape)"),
+        ("", "print((torch.log(net.f.weight.abs()) + torch.ones(4)).shape)"),
+        ("", "swa = torch.optim.swa_utils.AveragedModel(net)\nprint(swa(torch.ones(2, 4)).tolist())"),
+        ("", "print(torch.eye(3)[net.f.weight.argmax(1)].tolist())"),
+        ("", "print(f'{net.f.bias}')"),
         ("", "for x, y in loader:\n    print(net(x).argmax(1).tolist())\nprint(net(torch.ones(2, 4)).tolist())"),
     ],
 )
@@ -104,6 +114,7 @@ def test_what_meets_tensors_of_the_script(tmp_path, above, below):
         ("", "torch.save(net.state_dict(), 'a.pt')"),
         ("", "torch.save({'net': net.state_dict(), 'epoch': epoch}, 'a.pt')"),
         ("", "torch.save(net.state_dict(), 'a.pt')\nnet.load_state_dict(torch.load('a.pt'))\nprint(net)"),
+        ("", "print(sum(net.numel() for net in net.parameters()), f'{net}')"),
         ("", "print(net, len(list(net.children())), type(net).__name__)"),
         ("", "print(sum(p.numel() for p in net.parameters() if p.requires_grad))"),
         ("", "print(round(sum(p.norm().item() for p in net.parameters()), 4))"),
@@ -123,6 +134,10 @@ def test_what_does_not(tmp_path, above, below):
 
 
 TREE = """\
+def run(net, x):
+    return net(x)
+
+
 class Tree(Net):
     def __init__(self, depth):
         super().__init__()
@@ -130,6 +145,18 @@ class Tree(Net):
 
     def encode(self, x):
         return self.child.encode(self.f(x)) if self.child is not None else x
+
+    def predict(self, x):
+        return self(x).argmax(1)
+
+    def given(self, x):
+        return run(self, x)
+
+    def weights(self):
+        return self.f.weight.detach()
+
+    def bias(self):
+        return self.weights()[0]
 
     def count(self):
         return 1 + (self.child.count() if self.child is not None else 0)
@@ -162,6 +189,11 @@ class Shows(Holds):
         ("print(net.child.count(), net.count())", False),
         ("print(net.encode(torch.ones(2, 4)).shape)", True),
         ("n = net.count()\nprint(net.child.encode(torch.ones(2, 4)).shape, net.encode(torch.ones(1, 4)).shape)", True),
+        ("print(net.predict(torch.ones(2, 4)).tolist())", True),
+        ("print(net.given(torch.ones(2, 4)).tolist())", True),
+        ("print(net.weights().numpy().shape)", True),
+        ("print(net.weights().shape)", False),
+        ("for x, y in loader:\n    print(net.predict(x).tolist())", False),
         ("print(Shows(net).two().tolist())", True),
         ("print(Shows(net).name())", False),
     ],
@@ -169,3 +201,47 @@ class Shows(Holds):
 def test_methods_that_call_themselves_and_those_of_the_class_above(tmp_path, below, back):
     text = SCRIPT.format(above=TREE, below=below).replace("net = Net()", "net = Tree(2)").replace("(0, 3", "(0, 4")
     assert (BACK in check_on_card(tmp_path, text.replace("Linear(4, 3)", "Linear(4, 4)"))) is back
+
+
+@pytest.mark.parametrize(
+    ("kept", "below", "back"),
+    [
+        ("best = copy.deepcopy(net)", "print(best(torch.ones(1, 4)).tolist())", True),
+        ("best = copy.deepcopy(net.state_dict())", "print(best['f.weight'].numpy().shape)", True),
+        ("best = copy.deepcopy(net.state_dict())", "net.load_state_dict(best)\nprint(len(best))", False),
+        ("best = loss.item()", "print(best)", False),
+    ],
+)
+def test_what_the_loop_keeps_of_it(tmp_path, kept, below, back):
+    text = SCRIPT.format(above="", below=below).replace("    print(epoch, ", f"    {kept}\n    print(epoch, ")
+    assert (BACK in check_on_card(tmp_path, text)) is back
+
+
+STOPS = """\
+try:
+    for epoch in range(2):
+        for x, y in loader:
+            optimizer.zero_grad()
+            loss = nn.functional.cross_entropy(net(x), y)
+            loss.backward()
+            optimizer.step()
+        if epoch == 1:
+            raise KeyboardInterrupt
+except KeyboardInterrupt:
+    print("stopped")
+print(net(torch.ones(2, 4)).tolist())
+"""
+
+
+def test_it_comes_back_when_the_training_is_stopped(tmp_path):
+    head = SCRIPT.format(above="", below="").partition("for epoch")[0]
+    assert BACK in check_on_card(tmp_path, head + STOPS)
+
+
+def test_methods_that_all_call_one_another_are_each_asked_once():
+    calls = "".join(f"        self.m{i}(x)\n" for i in range(12))
+    methods = "".join(f"    def m{i}(self, x):\n{calls}        return self.f(x)\n\n" for i in range(12))
+    text = SCRIPT.format(above="", below="net.m0(torch.ones(2, 4))").replace(
+        "    def forward", f"{methods}    def forward"
+    )
+    assert BACK in migrate_text(text).text

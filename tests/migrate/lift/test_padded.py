@@ -89,6 +89,7 @@ def test_batches_stay_whole(collate, given):
         (SORTED.format("[len(x) for x in xs]", "4") + "    print(lengths)\n", "collate_fn=collate", "pass"),
         (PAD.format("fill([x[:2] for x in xs], [x.shape for x in xs][0][1])"), "collate_fn=collate", "pass"),
         (SORTED.format("[len(x) for x in xs]", "lengths[0]"), "shuffle=False", "pass"),
+        (PAD.format("fill(xs, [len(x) for x in xs][0])"), "collate_fn=collate", "pass"),  # all as long as the first
         (PAD.format("torch.stack([x.max(0).values for x in xs])[:, None]"), "collate_fn=collate", "pass"),
     ],
 )

@@ -63,6 +63,10 @@ def script(above, made, zeroed):
         ("head = model.last", "model.groups()", "head"),
         ("", "groups_of(model, 0.01)", "last"),
         ("weights = model.groups()", "weights", "first"),
+        ("weights = list(first.parameters())\nweights += list(last.parameters())", "weights", "first"),
+        ("weights = []\nfor net in (first, last):\n    weights.extend(net.parameters())", "weights", "last"),
+        ("weights = [*first.parameters()]\nweights.append(scale)", "weights", "first"),
+        ("other = torch.optim.SGD(first.parameters(), lr=0.05)", ALL, "other"),
     ],
 )
 def test_what_leaves_gradients_stays_in_the_step(above, made, zeroed):
@@ -73,6 +77,8 @@ def test_what_leaves_gradients_stays_in_the_step(above, made, zeroed):
     ("above", "made", "zeroed"),
     [
         ("", ALL, "net"),
+        ("same = Both(first=first, last=last)", "[*first.parameters(), *last.parameters()]", "same"),
+        ("weights = []\nweights.extend(first.parameters())\nweights += last.parameters()", "weights", "net"),
         ("", ALL, "model"),
         ("", ALL, "optimizer"),
         ("whole = model", "whole.parameters()", "model"),

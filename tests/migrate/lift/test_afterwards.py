@@ -22,6 +22,7 @@ class Net(nn.Module):
     def __init__(self):
         super().__init__()
         self.f = nn.Linear(4, 3)
+        self.register_buffer("order", torch.tensor([1, 0]))
 
     def forward(self, x):
         return self.f(x)
@@ -93,7 +94,7 @@ OBJECT = PREDICTOR.format(base="", eval="", name="predict")
         ("", "print(numpy.log(net.f.weight.detach().abs()).shape)"),
         ("", "print((torch.log(net.f.weight.abs()) + torch.ones(4)).shape)"),
         ("", "swa = torch.optim.swa_utils.AveragedModel(net)\nprint(swa(torch.ones(2, 4)).tolist())"),
-        ("", "print(torch.eye(3)[net.f.weight.argmax(1)].tolist())"),
+        ("", "print(torch.eye(3)[net.order].tolist())"),
         ("", "print(f'{net.f.bias}')"),
         ("", "for x, y in loader:\n    print(net(x).argmax(1).tolist())\nprint(net(torch.ones(2, 4)).tolist())"),
     ],

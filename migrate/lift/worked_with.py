@@ -14,7 +14,7 @@ from ..facts.script import Facts
 from .called_networks import called_there
 from .chunks import given_arguments
 from .loaders import is_loader, looped_over
-from .networks import OF_NETWORKS
+from .networks import OF_NETWORKS, made_network
 from .nodes import local_function
 from .own_makers import makes_inside
 
@@ -75,11 +75,17 @@ def _attributes_given(facts: Facts, c: ast.ClassDef, made: ast.Call, networks: S
     if init is None:
         return set()
     given = {a.arg: argument(made, init, a.arg, bound=True) for a in (*init.args.args, *init.args.kwonlyargs)}
-    named = {name for name, v in given.items() if isinstance(v, ast.Name) and v.id in networks}
+    named = {n for n, v in given.items() if isinstance(v, ast.Name) and (v.id in networks or _is_made(facts, v))}
     stores = (s for s in walk(init, ast.Assign) if isinstance(s.value, ast.Name) and s.value.id in named)
     return {
         t.attr for s in stores for t in s.targets if isinstance(t, ast.Attribute) and facts.classes.is_self(t.value)
     }
+
+
+def _is_made(facts: Facts, node: ast.Name) -> bool:
+    """Whether a name is given a network: what the loop reads an object of is placed with what that holds."""
+    scope = facts.scopes.scope_of(node).lookup(node.id)
+    return scope is not None and made_network(facts, node.id, scope) is not None
 
 
 def read_from(facts: Facts, methods: Mapping[str, Function], method: str) -> set[str]:

@@ -1,4 +1,6 @@
-"""A network that a script without devices works with elsewhere: by who calls the loop's function, or its object."""
+"""A network that a script without devices works with elsewhere: between the epochs, by who calls the loop's function,
+or by its object.
+"""
 
 import pytest
 
@@ -224,3 +226,23 @@ def test_by_a_method_of_it_or_of_what_holds_it(tmp_path, calls):
 )
 def test_and_what_nothing_unmoved_meets_there(tmp_path, calls):
     assert BACK not in check_on_card(tmp_path, f"{NETWORK}{calls}\n")
+
+
+@pytest.mark.parametrize(
+    ("call", "stays"),
+    [
+        ("print(net.draw().tolist())", True),
+        ("shows.one()", True),
+        ("shows.all()", True),
+        ("shows.row(torch.ones(2, 4))", True),
+        ("others.one()", True),  # what the loop has is placed, with the network that it holds
+        ("print(net.size(2))", False),
+        ("shows.name()", False),
+        ("shows.batches(loader)", False),
+        ("others.name()", False),
+    ],
+)
+def test_between_the_epochs_it_stays_on_the_cpu(tmp_path, call, stays):
+    shown = "    print(epoch, loss.item())\n"
+    text = check_on_card(tmp_path, NETWORK.replace(shown, f"{shown}    {call}\n"))
+    assert ('accelerator="cpu"' in text) is stays and BACK not in text

@@ -300,16 +300,14 @@ class Trainer(Options, Whereabouts):
                 self.datamodule.on_exception(error)
             raise
         finally:
-            if self.back_on_cpu and self.module is not None:
-                with (
-                    suppress(Exception) if ended == "failed" else nullcontext()
-                ):  # the error is to be seen, not this one
-                    give_back(self.module)
-                    self.runtime.models_on_cpu = True
             self.runtime.forget_share()
             if self.datamodule is not None:
                 self.datamodule.teardown(stage)
             self.call("teardown", stage)
+            if self.back_on_cpu and self.module is not None:
+                with suppress(Exception) if ended == "failed" else nullcontext():  # that error is to be seen
+                    give_back(self.module)
+                    self.runtime.models_on_cpu = True
             self.state = State("idle")
             if self.progress is not None:
                 self.progress.stop()

@@ -18,6 +18,7 @@ from ..facts.classes import Function
 from ..facts.in_course import callers_of, function_around
 from ..facts.nodes import FUNCTIONS, walk
 from ..facts.other_files import found_there
+from ..facts.scopes import Comprehension
 from ..facts.script import Facts
 from .chunks import given_arguments
 from .modes import after_the_loop
@@ -43,8 +44,7 @@ CHAINED = set(
     """eval train requires_grad_ parameters named_parameters buffers named_buffers state_dict modules children
     named_modules named_children items values detach norm sum mean std abs pow square""".split()
 )
-Comprehension = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-THROUGH = (ast.Tuple, ast.List, ast.Set, ast.Dict, ast.IfExp, ast.BoolOp, ast.Starred, ast.keyword, *Comprehension)
+THROUGH = ast.Tuple | ast.List | ast.Set | ast.Dict | ast.IfExp | ast.BoolOp | ast.Starred | ast.keyword | Comprehension
 
 
 def met_afterwards(facts: Facts, recipe: Recipe, networks: Set[str], held: Set[str]) -> ast.expr | None:
@@ -75,11 +75,9 @@ def _by_callers(
         targets = s.targets if isinstance(s, ast.Assign) else [up.target] if isinstance(up, ast.NamedExpr) else []
         given_back = [n for t in targets for n in walk(t, ast.Name)]
         named |= {n.id for n in given_back if gives or returned & networks or is_network_there(facts, n)}
-        around = function_around(facts, call)
-        body = around.body if around is not None else facts.tree.body
-        found = Names(facts, body, named, loop).met(s for s in body if not isinstance(s, (*FUNCTIONS, ast.ClassDef)))
         on = isinstance(s, ast.Return) and (gives or bool(returned & networks))
-        found = found or _by_callers(facts, around, named, loop, on, depth + 1)
+        found = _met_beside(facts, call, named, loop)
+        found = found or _by_callers(facts, function_around(facts, call), named, loop, on, depth + 1)
         if found is not None:
             return found
     return None
@@ -99,12 +97,17 @@ def _by_owners(facts: Facts, recipe: Recipe, held: Set[str], loop: Set[ast.AST])
                 return read
     for made in facts.alone.calls_of(c.name):
         given = {a.id for a in made.args if isinstance(a, ast.Name) and is_network_there(facts, a)}
-        around = function_around(facts, made)
-        body = around.body if around is not None else facts.tree.body
-        found = Names(facts, body, given, loop).met(s for s in body if not isinstance(s, (*FUNCTIONS, ast.ClassDef)))
+        found = _met_beside(facts, made, given, loop)
         if found is not None:
             return found
     return None
+
+
+def _met_beside(facts: Facts, call: ast.Call, names: Set[str], loop: Set[ast.AST]) -> ast.expr | None:
+    """The first such read where a call stands: in the statements of its function, or of the file."""
+    around = function_around(facts, call)
+    body = around.body if around is not None else facts.tree.body
+    return Names(facts, body, names, loop).met(s for s in body if not isinstance(s, (*FUNCTIONS, ast.ClassDef)))
 
 
 class Names:

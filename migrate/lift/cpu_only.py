@@ -53,10 +53,15 @@ def needs_cpu(r: Rewriter) -> tuple[ast.expr, str] | None:
     held = next((c for c in filled_in_loops(facts) if c not in r.own_device.calls), None)
     if held is not None:
         return held, "this tensor, which a loop over batches fills"
-    names = {v.name for v in r.variables.attributes if not v.owner}
-    networks = {n for n in names if any(made_network(facts, n, home) is not None for home in homes)}
-    between = worked_with(facts, _between_epochs(r), networks)
+    between = worked_with(facts, _between_epochs(r), made_networks(r))
     return None if between is None else (between, "what the model gets there")
+
+
+def made_networks(r: Rewriter) -> set[str]:
+    """The names of the loop that stand for networks, by how they are made."""
+    homes = (r.binder.trunk_scope, r.facts.scopes.module)
+    names = {v.name for v in r.variables.attributes if not v.owner}
+    return {n for n in names if any(made_network(r.facts, n, home) is not None for home in homes)}
 
 
 def made_in_step(facts: Facts, chunks: list[Chunk], placed: OwnDevice) -> ast.Call | None:
@@ -173,9 +178,8 @@ def tensor_of_object(facts: Facts, chunks: list[Chunk]) -> ast.expr | None:
 
 def _kept_by(facts: Facts, c: ast.ClassDef, method: str) -> ast.expr | None:
     """A tensor that the methods of a class set, of those that one of them and what it calls read."""
-    for store in (
-        a for name in sorted(read_from(facts, facts.classes.methods(c), method)) for a in facts.stores_of(name)
-    ):
+    read = read_from(facts, facts.classes.methods(c), method)
+    for store in (a for name in sorted(read) for a in facts.stores_of(name)):
         s = facts.scopes.parents.get(store)
         own_class = c in facts.scopes.ancestors(store)
         if own_class and isinstance(s, (ast.Assign, ast.AnnAssign)) and facts.tensors.is_tensor(s.value):

@@ -26,13 +26,12 @@ from .computed_lists import computed_lists
 from .configure import Configured
 from .contained import registered
 from .cpu_networks import cpu_networks
-from .cpu_only import needs_cpu
+from .cpu_only import made_networks, needs_cpu
 from .draws import drawn
 from .epochs import epoch_expression
 from .kept_networks import kept_networks
 from .kept_weights import kept_weights
 from .modes import mode_hooks
-from .networks import made_network
 from .nodes import is_call_of, names_of
 from .own_device import CODE as PLACED
 from .own_device import OWN
@@ -132,16 +131,12 @@ class ModuleBuilder(ChunkLines):
         if self.accelerator is not None or not (self.facts.without_devices and self.facts.ours):
             return False
         names = {v.name for v in self.variables.attributes if not v.owner}
-        networks = {n for n in names if self.facts.loops.is_model_name(n) or self._is_made_network(n)}
+        networks = {n for n in names if self.facts.loops.is_model_name(n)} | made_networks(self)
         met = met_afterwards(self.facts, self.recipe, networks, names)
         if met is not None:
             read = self.facts.short(self.facts.scopes.statement_of(met))
             self._say(met, f"`{read}`: the script names no device; after the training the network is back on the CPU")
         return met is not None
-
-    def _is_made_network(self, name: str) -> bool:
-        homes = (self.binder.trunk_scope, self.facts.scopes.module)
-        return any(made_network(self.facts, name, home) is not None for home in homes)
 
     def _left_there(self) -> None:
         """What a network gave above the loop, of which the text does not show that it is one tensor."""

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator
 
 from ..facts.arguments import given_to
+from ..facts.gone_through import gone_through
 from ..facts.nodes import walk
 from ..facts.scopes import Scope
 from ..facts.script import Facts
@@ -43,10 +44,10 @@ def _owners(facts: Facts, given: ast.expr, depth: int = 0) -> list[ast.expr]:
     """What the parameters given to an optimizer are of; a tensor in a list is its own."""
     if isinstance(given, ast.Name) and depth < 4:
         scope = facts.scopes.scope_of(given).lookup(given.id)
-        values = [*values_of(facts, given.id, scope), *_added(facts, given, scope)] if scope is not None else []
-        return [o for v in values for o in _owners(facts, v, depth + 1)]
-    if isinstance(given, ast.Starred):  # of a list that gets one tensor
-        return [given.value]
+        if scope is None:
+            return []
+        began = facts.devices.assigned(given.id, scope) or values_of(facts, given.id, scope)
+        return [*(o for v in began for o in _owners(facts, v, depth + 1)), *_added(facts, given, scope)]
     found: list[ast.expr] = []
     for n in walk(given):
         if isinstance(n, ast.Call) and any(is_call_of(n, method) for method in OF_WEIGHTS):
@@ -58,25 +59,21 @@ def _owners(facts: Facts, given: ast.expr, depth: int = 0) -> list[ast.expr]:
 
 def _each(facts: Facts, owner: ast.expr) -> list[ast.expr]:
     """The networks of a loop that is written out: `for net in (encoder, decoder):`."""
-    scope = facts.scopes.scope_of(owner).lookup(owner.id) if isinstance(owner, ast.Name) else None
-    stores = scope.stores.get(owner.id, []) if isinstance(owner, ast.Name) and scope is not None else []
-    loops = [facts.scopes.parents.get(n) for n in stores]
-    lists = [s.iter for s in loops if isinstance(s, ast.For) and isinstance(s.iter, (ast.Tuple, ast.List))]
-    return [e for held in lists for e in held.elts] if lists and len(lists) == len(loops) else [owner]
+    over = gone_through(facts, owner) if isinstance(owner, ast.Name) else None
+    return over.elts if isinstance(over, (ast.Tuple, ast.List)) else [owner]
 
 
 def _added(facts: Facts, given: ast.Name, scope: Scope) -> Iterator[ast.expr]:
-    """What a list of weights gets: `weights += decoder.parameters()`, `weights.extend(decoder.parameters())`."""
+    """What a list of weights gets: `weights += decoder.parameters()`, `weights.extend(...)`, `weights.append(w)`."""
     stores = (facts.scopes.parents.get(n) for n in scope.stores.get(given.id, ()))
     for s in (s for s in stores if isinstance(s, ast.AugAssign)):
-        yield from facts.devices.assigned(given.id, scope) or ()
-        yield s.value
+        yield from _owners(facts, s.value, 1)
     for read in facts.scopes.reads(given.id, scope):
         up = facts.scopes.parents.get(read)
-        call = facts.scopes.parents.get(up) if isinstance(up, ast.Attribute) and up.attr in ADDS else None
-        if isinstance(call, ast.Call) and call.func is up and call.args:
-            one = up.attr == "append" and isinstance(call.args[0], (ast.Name, ast.Attribute))  # type: ignore[attr-defined]
-            yield ast.Starred(call.args[0]) if one else call.args[-1]
+        call = facts.scopes.parents.get(up) if isinstance(up, ast.Attribute) else None
+        if isinstance(up, ast.Attribute) and up.attr in ADDS and isinstance(call, ast.Call) and call.func is up:
+            tensors = [a for a in call.args if isinstance(a, (ast.Name, ast.Attribute)) and up.attr == "append"]
+            yield from tensors or (o for a in call.args for o in _owners(facts, a, 1))
 
 
 def _asked(facts: Facts, call: ast.Call) -> Iterator[ast.expr]:

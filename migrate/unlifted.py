@@ -16,7 +16,6 @@ from .codemods.remove_device_calls import WHY
 from .facts.loops import EVALUATES
 from .facts.runtime_names import RUNTIME, as_import, imported_as
 from .facts.script import Facts, facts_of
-from .lift.draws import drawn_for_others
 from .lift.imports import add_imports
 from .lift.placing import NAME as ON_DEVICE
 from .lift.placing import moving_batches, place_batches
@@ -49,7 +48,7 @@ def without_loop(facts: Facts, options: Options, is_script: bool) -> Result:
     if options.of_lifted:
         once = Once(waits=False)
         asked = [*once.each_answers(facts), *once.each_writes(facts)] if options.wants(Once.code) else ()
-        notes = [*notes, *drawn_for_others(facts), *asked]
+        notes = [*notes, *asked]
     elif is_script:
         notes = [*notes, *_unplaced(facts, changes)]
     edits = [c.edit for c in changes if c.told] + placed

@@ -14,7 +14,6 @@ from .loaders import values_of
 from .recipe import DataPass
 
 CODE = "PTM706"
-LOADER = "torch.utils.data.DataLoader"
 TORCH = {
     f"torch.{name}"
     for name in (
@@ -25,8 +24,6 @@ TORCH = {
 IN_PLACE = {"normal_", "uniform_", "bernoulli_", "exponential_", "random_", "log_normal_", "cauchy_", "geometric_"}
 MODULES = ("numpy.random.", "random.")
 NO_DRAW = {"seed", "get_state", "set_state", "getstate", "setstate", "default_rng", "RandomState", "Random"}
-TRANSFORMS = ("torchvision.transforms.", "torchvision.transforms.v2.")
-AUGMENTS = {"ColorJitter", "AutoAugment", "RandAugment", "TrivialAugmentWide", "AugMix", "ElasticTransform"}
 BY_VALUE = {"torch.poisson", "torch.binomial"}  # how much they draw depends on what they are given
 BY_COUNT = {"shuffle", "permutation", "permuted", "choices", "sample", "multivariate_normal", "dirichlet"}
 ONE_BY_ONE = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.For, ast.While)
@@ -35,29 +32,14 @@ NOT_IN_USE = ("__init__", "reset", "init", "sample", "generate")  # methods that
 
 def drawn(facts: Facts, train: DataPass) -> list[Note]:
     """A note for each call whose numbers are other ones on several processes, with the global batch kept: what the step
-    draws in another way than for the batch at once, and what data sets draw in a loader's workers.
+    draws in another way than for the batch at once.
     """
     notes = []
     for call in dict.fromkeys(_calls(facts, train.body, set())):
         if draws(facts, call) and not _whole(facts, call, train):
             says = "draws for this process's part of the batch: on several processes other numbers than one draws"
             notes.append(_note(facts, call, says))
-    return [*notes, *_in_workers(facts)] if _with_workers(facts) else notes
-
-
-def drawn_for_others(facts: Facts) -> list[Note]:
-    """Likewise what the data sets of a file draw that a lifted script imports, where no loader of it shows workers."""
-    has_loader = any(facts.names.resolve(c.func) == LOADER for c in facts.walk(ast.Call))
-    return [] if has_loader and not _with_workers(facts) else list(_in_workers(facts))
-
-
-def _in_workers(facts: Facts) -> Iterator[Note]:
-    items = [f for f in facts.walk(ast.FunctionDef) if f.name == "__getitem__"]
-    calls = [call for call in _calls(facts, list(items), set()) if draws(facts, call)]
-    calls += [call for call in facts.walk(ast.Call) if _augments(facts, call)]
-    for call in dict.fromkeys(calls):
-        says = "draws in a loader's workers: on several processes other numbers than in one; without workers the same"
-        yield _note(facts, call, says)
+    return notes
 
 
 def draws_in_evaluation(facts: Facts, evaluate: DataPass) -> ast.Call | None:
@@ -103,25 +85,6 @@ def _whole(facts: Facts, call: ast.Call, train: DataPass) -> bool:
 def _in_training(facts: Facts, call: ast.Call) -> bool:
     tests = [up.test for up in facts.scopes.ancestors(call) if isinstance(up, (ast.If, ast.IfExp))]
     return any(isinstance(n, ast.Attribute) and n.attr == "training" for test in tests for n in walk(test))
-
-
-def _augments(facts: Facts, call: ast.Call) -> bool:
-    """Is it one of torchvision's transforms that draw?"""
-    full = facts.names.resolve(call.func) or ""
-    name = full.rsplit(".", 1)[-1]
-    return full.startswith(TRANSFORMS) and (name.startswith("Random") or name in AUGMENTS)
-
-
-def _with_workers(facts: Facts) -> bool:
-    """May a loader of this file have workers?"""
-    for call in facts.walk(ast.Call):
-        if facts.names.resolve(call.func) != LOADER:
-            continue
-        workers = next((k.value for k in call.keywords if k.arg == "num_workers"), None)
-        opened = any(k.arg is None for k in call.keywords) or len(call.args) > 5
-        if opened or not (workers is None or (isinstance(workers, ast.Constant) and workers.value == 0)):
-            return True
-    return False
 
 
 def _calls(facts: Facts, body: list[ast.stmt], seen: set[str]) -> Iterator[ast.Call]:

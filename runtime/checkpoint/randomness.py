@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,9 +16,9 @@ from ..data.combined import loaders_of
 State = dict[str, Any]
 
 
-def capture() -> State:
+def capture(kinds: Iterable[str] | None = None) -> State:
     """torch's default generators (CPU and, where used, CUDA and XLA), random's, and NumPy's where it is loaded."""
-    return {kind: state for kind, (read, _) in KINDS.items() if (state := read()) is not None}
+    return {kind: state for kind in kinds or KINDS if (state := KINDS[kind][0]()) is not None}
 
 
 def restore(state: State) -> None:

@@ -23,6 +23,19 @@ class Part(NamedTuple):
     total: int
 
 
+class Share(NamedTuple):
+    """A whole batch, and where this rank's samples are in it."""
+
+    batch: Sequence
+    own: slice
+
+    @classmethod
+    def of(cls, batch: Sequence, rank: int, world: int) -> Share:
+        """A rank with nothing borrows the first sample."""
+        start, stop = bounds(len(batch), rank, world)
+        return cls(batch, slice(start, stop) if stop > start else slice(0, 1))
+
+
 def bounds(total: int, rank: int, world: int) -> tuple[int, int]:
     """Where the part of `rank` starts and ends in `total` samples."""
     size, extra = divmod(total, world)

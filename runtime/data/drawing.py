@@ -1,8 +1,8 @@
 """Samples that are drawn at random as they are loaded (crops, flips, masks), in the process that trains.
 
 One process draws for all samples of a batch, one after the other. Where batches are cut each rank therefore loads the
-whole batch, keeps its own samples and collates those; where whole batches go round it loads those of all ranks. In
-workers, and where nothing is drawn, it loads only its own.
+whole batch, keeps its own samples and collates those; where whole batches go round it loads those of all ranks. Where
+nothing is drawn it loads only its own. in_workers.py does the same where workers load.
 """
 
 from __future__ import annotations

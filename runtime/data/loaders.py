@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +21,9 @@ from ..seeding import rank_seed
 from .advance import Resume, after
 from .batches import Batches
 from .combined import loaders_of
-from .divide import Part, bounds, parts, steps
+from .divide import Part, Share, bounds, parts, steps
 from .drawing import DrawnSamples, dealt
+from .in_workers import WorkerSamples
 from .indices import SharedBatches
 from .move import batch_size_of, move_to, slice_batch
 
@@ -140,7 +141,9 @@ class _Parts:
         self.noted: deque[Part] = deque()
         self.skip: Resume | None = None
         self.keeps_indices = False  # of the samples, for who asks which they are
-        self.drawn: DrawnSamples | None = None  # who has to know the whole batch
+        self.drawn: DrawnSamples | WorkerSamples | None = None  # who has to know the whole batch
+        self.seeds: Callable[[], None] | None = None  # alike on all ranks, for the workers that start then
+        self.whole = Share((), slice(0))  # of the batch that was drawn last, where `drawn` wants it
         self.tells_every = False
         self.every: Iterator = iter(())  # with `tells_every`: the batches of all ranks, for a second reader
 
@@ -153,19 +156,33 @@ class _Parts:
             batches = after(batches, self.skip)
         if self.tells_every:
             batches, self.every = itertools.tee(batches)
+        if self.seeds is not None:
+            self.seeds()
         return self._draw(batches, self.noted)
 
     def _draw(self, batches: Iterator, noted: deque[Part]) -> Iterator:
+        if self.rule == "deal" and self.drawn is not None:
+            return self._deal(batches, noted)
+        return self._cut(batches, noted)
+
+    def _deal(self, batches: Iterator, noted: deque[Part]) -> Iterator:
+        """Every batch, for workers that load or pass over those of others."""
+        for number, batch in enumerate(batches):
+            own = number % self.world == self.rank
+            noted.append(Part(batch if own and self.keeps_indices else None, len(batch) if own else 0, len(batch)))
+            yield Share(batch, slice(len(batch) if own else 0))
+
+    def _cut(self, batches: Iterator, noted: deque[Part]) -> Iterator:
         if self.drawn is not None:
             batches = map(self._noting_whole, batches)
         for part in parts(batches, self.rule, self.rank, self.world):
             noted.append(part if self.keeps_indices else part._replace(items=None))
-            yield part.items
+            yield self.whole if isinstance(self.drawn, WorkerSamples) else part.items
 
     def _noting_whole(self, batch: Sequence) -> Sequence:
-        assert self.drawn is not None
-        start, stop = bounds(len(batch), self.rank, self.world)
-        self.drawn.batch, self.drawn.own = batch, slice(start, stop) if stop > start else slice(0, 1)
+        self.whole = Share.of(batch, self.rank, self.world)
+        if isinstance(self.drawn, DrawnSamples):
+            self.drawn.batch, self.drawn.own = self.whole
         return batch
 
 
@@ -179,10 +196,22 @@ class IndexedLoader(DividedLoader):
         most = limit if ahead else None
         shared = SharedBatches(loader.batch_sampler, runtime.group, rank, ahead, most, self.forget_stream)
         self.sampler_parts = _Parts(shared, self.rule, rank, world, limit)
-        if self.rule == "slice" and not loader.num_workers:
+        if (self.rule == "slice" or runtime.global_batch) and loader.num_workers:
+            self.sampler_parts.drawn = WorkerSamples(loader.dataset, loader.collate_fn, loader.worker_init_fn)
+            self.sampler_parts.seeds = self.share_seeds
+        elif self.rule == "slice":
             self.sampler_parts.drawn = DrawnSamples(loader.dataset, loader.collate_fn, runtime)
         self.sampler_parts.tells_every = self.rule == "deal" and runtime.global_batch and not loader.num_workers
-        self.own = rebuilt(loader, self.sampler_parts, None if rank == 0 else rank_seed(rank))
+        apart = rank > 0 and (loader.generator is not None or self.sampler_parts.seeds is not None)
+        generator = torch.Generator().manual_seed(rank_seed(rank)) if apart else None
+        self.own = rebuilt(loader, self.sampler_parts, generator)
+
+    def share_seeds(self) -> None:
+        """The workers of every rank are about to begin as those of rank 0 do, which loads what one process would."""
+        runtime, generator = self.runtime, self.own.generator or torch.default_generator
+        state = broadcast_object(generator.get_state() if runtime.rank == 0 else None, runtime.group, runtime.rank)
+        if runtime.rank:
+            generator.set_state(state)
 
     @property
     def own_generator(self) -> torch.Generator | None:
@@ -198,7 +227,7 @@ class IndexedLoader(DividedLoader):
             return rest
         rest.sampler_parts = copy(self.sampler_parts)
         rest.sampler_parts.skip = resume
-        rest.own = rebuilt(self.own, rest.sampler_parts, None)
+        rest.own = rebuilt(self.own, rest.sampler_parts)
         return rest
 
     def pairs(self) -> Iterator[tuple[Part, Any]]:
@@ -208,6 +237,8 @@ class IndexedLoader(DividedLoader):
             return dealt(self, batches)
         noted = self.sampler_parts.noted
         pairs = ((noted.popleft(), batch) for batch in batches)
+        if self.rule == "deal" and self.sampler_parts.drawn is not None:
+            pairs = ((part, batch) for part, batch in pairs if part.count)
         return pairs if self.skip is None else after(pairs, self.skip)
 
 
@@ -216,14 +247,11 @@ def parts_of(source: Any) -> list[IndexedLoader]:
     return [part for part in loaders_of(source) if isinstance(part, IndexedLoader)]
 
 
-def rebuilt(loader: DataLoader, batch_sampler: Any, seed: int | None) -> DataLoader:
+def rebuilt(loader: DataLoader, batch_sampler: Any, generator: torch.Generator | None = None) -> DataLoader:
     """A DataLoader with the settings of `loader` and another batch sampler.
 
-    `seed`: for ranks other than 0, whose workers must not repeat what those of rank 0 draw from the same generator.
+    `generator`: what seeds the workers of ranks other than 0, where the loader's own would not do.
     """
-    generator = loader.generator
-    if seed is not None and generator is not None:
-        generator = torch.Generator().manual_seed(seed)
     settings: dict[str, Any] = {}
     if loader.num_workers > 0:
         settings.update(
@@ -241,8 +269,8 @@ def rebuilt(loader: DataLoader, batch_sampler: Any, seed: int | None) -> DataLoa
         collate_fn=loader.collate_fn if drawn is None else drawn.collate,
         pin_memory=loader.pin_memory,
         timeout=loader.timeout,
-        worker_init_fn=loader.worker_init_fn,
-        generator=generator,
+        worker_init_fn=drawn.begin if isinstance(drawn, WorkerSamples) else loader.worker_init_fn,
+        generator=generator or loader.generator,
         **settings,
     )
 

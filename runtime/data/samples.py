@@ -31,7 +31,7 @@ class WithIndices:
 
     def __init__(self, loader: Any):
         self.sampler = _Noting(loader.batch_sampler)
-        self.own = rebuilt(loader, self.sampler, None)
+        self.own = rebuilt(loader, self.sampler)
         self.indices: list[int] | None = None
 
     def __len__(self) -> int:

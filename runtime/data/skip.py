@@ -28,5 +28,5 @@ def skipping(source: Any, resume: Resume) -> Iterable:
     if isinstance(source, PlacedLoader):
         return type(source)(skipping(source.loader, resume), source.runtime)
     if is_indexed(source) and not starts_workers(source):
-        return rebuilt(source, _After(source.batch_sampler, resume), None)
+        return rebuilt(source, _After(source.batch_sampler, resume))
     return after(iter(source), resume)

@@ -9,7 +9,9 @@ from tests.forked import answers, ptrun
 
 CASES = [
     *"step late manual validated validation unsaid dry split flips".split(),
-    *"samples collated masked lazy streamed together hooks".split(),
+    *"samples collated masked lazy streamed together hooks workers persistent".split(),
+    "masking workers",
+    "flipping workers",
 ]
 
 

@@ -8,11 +8,22 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from ptmigrate.runtime import Module, Trainer, rank_zero_print
-from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset, TensorDataset, default_collate, random_split
+from torch.utils.data import (
+    DataLoader,
+    Dataset,
+    IterableDataset,
+    Subset,
+    TensorDataset,
+    default_collate,
+    get_worker_info,
+    random_split,
+)
 
 CASES = [
     *"step late manual validated validation unsaid dry split flips".split(),
-    *"samples collated masked lazy streamed together hooks".split(),
+    *"samples collated masked lazy streamed together hooks workers persistent".split(),
+    "masking workers",
+    "flipping workers",
 ]
 SAMPLES, QUIET = 103, {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False}
 
@@ -142,6 +153,11 @@ def masked(samples):
     return x * torch.bernoulli(torch.full(x.shape, 0.7)), y
 
 
+def knows_its_data(worker):
+    """What the documentation of torch lets a worker_init_fn do."""
+    assert isinstance(get_worker_info().dataset, Flipped)
+
+
 def cases(data):
     loader = DataLoader(data, 8, shuffle=True)
     flipped = Flipped(data)
@@ -156,9 +172,25 @@ def cases(data):
         "late validation": lambda: (Unsaid(drawing=(1,)), loader, DataLoader(data, 16)),
         "split": lambda: (Tested(), *(DataLoader(half, 8, shuffle=True) for half in random_split(flipped, [70, 33]))),
         "flips": lambda: (Tested(), loader, DataLoader(flipped, 60, collate_fn=masked)),
+        "flipping workers": lambda: (Tested(), loader, DataLoader(flipped, 12, collate_fn=masked, num_workers=2)),
         "samples": lambda: (Net(), DataLoader(flipped, 8, shuffle=True)),
         "collated": lambda: (Net(), DataLoader(flipped, 8, shuffle=True, collate_fn=masked)),
         "masked": lambda: (Net(), DataLoader(data, 8, shuffle=True, collate_fn=masked)),
+        "workers": lambda: (Net(), DataLoader(flipped, 8, shuffle=True, num_workers=2)),
+        "persistent": lambda: (
+            Net(),
+            DataLoader(
+                flipped,
+                8,
+                True,
+                num_workers=2,
+                persistent_workers=True,
+                worker_init_fn=knows_its_data,
+                generator=torch.Generator().manual_seed(7),
+                multiprocessing_context="spawn",
+            ),
+        ),
+        "masking workers": lambda: (Net(), DataLoader(data, 8, shuffle=True, collate_fn=masked, num_workers=2)),
         "lazy": lambda: (Net(), DataLoader(flipped, 8, sampler=Lazy())),
         "together": lambda: (Net(), {"long": loader, "short": DataLoader(data, 40, shuffle=True)}),
         "hooks": lambda: (Hooks(), loader),

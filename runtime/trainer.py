@@ -360,9 +360,9 @@ class Trainer(Options, Whereabouts):
             return loader
         combined = as_combined(loader, self.multiple_trainloader_mode)
         if combined is None:
-            return divide_loader(loader, self.runtime, train, limit)
+            return divide_loader(loader, self.runtime, train, limit, moves=False)
         _, parts = self.runtime.strategy.data_place()
-        one = lambda each: divide_loader(each, self.runtime, train, limit)  # noqa: E731
+        one = lambda each: divide_loader(each, self.runtime, train, limit, moves=False)  # noqa: E731
         return combined.divided(one, self.runtime, 1 if self.runtime.global_batch else parts)
 
     # -- ends -----------------------------------------------------------------------------------------------------

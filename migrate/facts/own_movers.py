@@ -9,6 +9,7 @@ from functools import cached_property
 from .arguments import argument, default_of, is_static
 from .names import Names
 from .nodes import walk, walk_own
+from .own_batches import OwnBatches
 from .scopes import Scope, Scopes
 
 MOVERS = ("cuda", "xpu", "mps", "to")
@@ -55,6 +56,8 @@ class OwnMovers:
         """Whether the receiver may be of a class of this file that is no module and has such a method of its own."""
         if not any(f.attr in own for own in self.movers.values()):
             return False
+        if self.batches.has(f.value, f.attr):
+            return True
         kinds = self.kinds(f.value)
         if not kinds and isinstance(f.value, ast.Call) and self._has_before(f.value):
             return True
@@ -100,6 +103,10 @@ class OwnMovers:
     def _has_before(self, call: ast.Call) -> bool:
         """`Money(1).to("eur").to("usd")`: what such a method gives is nothing that this can place."""
         return isinstance(call.func, ast.Attribute) and call.func.attr in MOVERS and self.has(call.func)
+
+    @cached_property
+    def batches(self) -> OwnBatches:
+        return OwnBatches(self.names, self.scopes, self.assigned, self.class_of, self._given_by)
 
     @cached_property
     def movers(self) -> dict[ast.ClassDef, set[str]]:

@@ -14,6 +14,7 @@ from ..facts.hosts import speaks_in_code
 from ..facts.idle_devices import places_nothing
 from ..facts.nodes import walk
 from ..facts.operands import FACTOR, closed
+from ..facts.own_movers import MOVERS
 from ..facts.runtime_names import imported_as
 from ..facts.script import Facts
 from ..report import Edit, Note
@@ -310,7 +311,16 @@ class ModuleBuilder(ChunkLines):
         for hook in order:
             if hook in bodies:
                 methods.append(self._method(hook, bodies[hook], hook in used_epoch, sorted(declared.get(hook, ()))))
+        if self._moves_own_batches():
+            head = "def transfer_batch_to_device(self, batch, device, dataloader_idx):"
+            methods.append([head, f"{self.unit}return batch  # the step brings it there, by the batch's own method"])
         return methods
+
+    def _moves_own_batches(self) -> bool:
+        passes = [p for p in (self.recipe.train, self.recipe.evaluate) if p is not None]
+        funcs = [c.func for p in passes for s in p.body for c in walk(s, ast.Call)]
+        own = self.facts.devices.own_movers.batches
+        return any(own.has(f.value, f.attr) for f in funcs if isinstance(f, ast.Attribute) and f.attr in MOVERS)
 
     def _method(self, hook: str, body: list[str], uses_epoch: bool, writes: list[str]) -> list[str]:
         passing = self.recipe.evaluate if "validation" in hook else self.recipe.train

@@ -31,19 +31,20 @@ if TYPE_CHECKING:
     from ..handle import Runtime
 
 
-def divide_loader(loader: Any, runtime: Runtime, train: bool, limit: int | None = None) -> Any:
+def divide_loader(loader: Any, runtime: Runtime, train: bool, limit: int | None = None, moves: bool = True) -> Any:
     """`loader` for this rank; with one process on the CPU, the very same object.
 
     `train` decides the rule (whole batches go round in evaluation) and whether `runtime.share` follows this loader.
-    `limit`: at most so many of the script's batches are wanted (evaluation).
+    `limit`: at most so many of the script's batches are wanted (evaluation). `moves`: are its batches to be brought to
+    the device? A Trainer does that itself.
     """
     if runtime.world_size == 1 or already_divided(loader):
-        return loader if runtime.on_cpu else PlacedLoader(loader, runtime)
+        return PlacedLoader(loader, runtime) if moves and not runtime.on_cpu else loader
     if isinstance(loader, Batches):
         loader = loader.loader()
     several_hold_a_part = runtime.strategy.data_place()[1] < runtime.world_size  # and must see the very same samples
     kind = IndexedLoader if is_indexed(loader) and not several_hold_a_part else SentLoader
-    return kind(loader, runtime, train, limit)
+    return kind(loader, runtime, train, limit, moves)
 
 
 def already_divided(loader: Any) -> bool:
@@ -93,9 +94,9 @@ class DividedLoader(PlacedLoader):
 
     indices: Any = None  # of the current batch's samples, where they are known and wanted
 
-    def __init__(self, loader: Any, runtime: Runtime, train: bool, limit: int | None):
+    def __init__(self, loader: Any, runtime: Runtime, train: bool, limit: int | None, moves: bool = True):
         super().__init__(loader, runtime)
-        self.train, self.limit = train, limit
+        self.train, self.limit, self.moves = train, limit, moves
         self.part, self.parts = runtime.strategy.data_place()
         self.rule = ("slice" if runtime.global_batch else "group") if train else "deal"
 
@@ -115,7 +116,7 @@ class DividedLoader(PlacedLoader):
                 if self.train:
                     runtime.note_share(part.count, part.total)
                 self.indices = part.items
-                yield move_to(batch, device)
+                yield move_to(batch, device) if self.moves else batch
         finally:
             if self.train:
                 runtime.forget_share()
@@ -189,8 +190,8 @@ class _Parts:
 class IndexedLoader(DividedLoader):
     """A DataLoader of this rank's own over the same data set, which asks only for this rank's samples."""
 
-    def __init__(self, loader: DataLoader, runtime: Runtime, train: bool, limit: int | None):
-        super().__init__(loader, runtime, train, limit)
+    def __init__(self, loader: DataLoader, runtime: Runtime, train: bool, limit: int | None, moves: bool = True):
+        super().__init__(loader, runtime, train, limit, moves)
         rank, world = runtime.rank, runtime.world_size
         ahead = not train
         most = limit if ahead else None

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from .codemods.remove_unused_devices import RemoveUnusedDevices
-from .facts.devices import OPTIONS
+from .facts.option_holders import OPTIONS
 from .sources import Imports
 
 if TYPE_CHECKING:

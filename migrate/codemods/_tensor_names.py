@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 
 from ..facts.arguments import argument, argument_at, is_static
 from ..facts.arrays import is_array
-from ..facts.devices import OPTIONS
 from ..facts.loops import MODEL_NAME
 from ..facts.nodes import walk
 from ..facts.placed import LIKE
@@ -57,7 +56,9 @@ def is_tensor(facts: Facts, f: Function, name: str, call: ast.expr) -> bool:
         getattr(s, "lineno", 0) < call.lineno and not _still_tensor(facts, s, name) for s in scope.stores.get(name, ())
     ):
         return False
-    of_tensors = TENSOR_USE - {"device", "dtype"} if OPTIONS.match(name) else TENSOR_USE  # `cfg.device` is an option
+    of_tensors = (
+        TENSOR_USE - {"device", "dtype"} if facts.devices.options.has(name) else TENSOR_USE
+    )  # `cfg.device` is an option
     if MODEL_NAME.search(name) or is_kept_as_network(facts, f, name):
         of_tensors = of_tensors - OF_MODULES
     made = (c for c in uses(f).given_to.get(name, ()) if facts.names.resolve(c.func) in {VARIABLE, *LIKE})

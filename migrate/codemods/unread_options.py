@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, TypeGuard
 from ..facts.arguments import argument_at
 from ..facts.choice import accelerator
 from ..facts.device_words import is_index
-from ..facts.devices import OPTIONS
 from ..facts.nodes import walk
 from ..facts.options import option_name
 from ..facts.script import Facts
@@ -44,7 +43,7 @@ def unread_options(codemod: RemoveUnusedDevices, facts: Facts, gone: set[ast.AST
         t = s.targets[0]
         if s in gone or len(s.targets) > 1 or not isinstance(t, ast.Attribute) or t.attr not in unread:
             continue
-        if _is_option(t) and codemod._only_chooses(facts, s.value):
+        if _is_option(facts, t) and codemod._only_chooses(facts, s.value):
             yield without_target(codemod, facts, s, gone)
     stored = {a.attr for a in facts.walk(ast.Attribute) if a not in gone and not isinstance(a.ctx, ast.Load)}
     if seen_whole(facts):
@@ -64,7 +63,7 @@ def options_still_read(codemod: RemoveUnusedDevices, facts: Facts, gone: set[ast
         return
     asked = read_by_trainer(facts)
     declared = ((option_name(h.value), h) for h in facts.walk(ast.Expr))
-    given = ((t.attr, s) for s in facts.walk(ast.Assign) for t in s.targets if _is_option_given(t))
+    given = ((t.attr, s) for s in facts.walk(ast.Assign) for t in s.targets if _is_option_given(t, facts))
     for name, holder in (*declared, *given):
         if name is None or name not in about or name in asked or holder in gone:
             continue
@@ -93,16 +92,16 @@ def _why(facts: Facts, name: str, holder: ast.stmt, gone: set[ast.AST]) -> str |
 
 def _lost(facts: Facts, gone: set[ast.AST]) -> list[ast.Attribute]:
     """The reads of options that go."""
-    return [a for a in facts.walk(ast.Attribute) if a in gone and _is_option(a) and isinstance(a.ctx, ast.Load)]
+    return [a for a in facts.walk(ast.Attribute) if a in gone and _is_option(facts, a) and isinstance(a.ctx, ast.Load)]
 
 
-def _is_option(a: ast.Attribute) -> bool:
-    return isinstance(a.value, ast.Name) and bool(OPTIONS.match(a.value.id)) and a.value.id != "self"
+def _is_option(facts: Facts, a: ast.Attribute) -> bool:
+    return isinstance(a.value, ast.Name) and facts.devices.options.has(a.value.id) and a.value.id != "self"
 
 
-def _is_option_given(t: ast.expr) -> TypeGuard[ast.Attribute]:
+def _is_option_given(t: ast.expr, facts: Facts) -> TypeGuard[ast.Attribute]:
     """`args.device = ...`"""
-    return isinstance(t, ast.Attribute) and _is_option(t)
+    return isinstance(t, ast.Attribute) and _is_option(facts, t)
 
 
 def read_by_trainer(facts: Facts) -> set[str]:

@@ -18,6 +18,7 @@ from .effects import Effects
 from .hosts import DEVICE_LITERAL, Hosts
 from .names import Names
 from .nodes import LOOPS, walk
+from .option_holders import OptionHolders
 from .own_movers import MOVERS, OwnMovers, is_super
 from .scopes import Scope, Scopes
 
@@ -44,10 +45,6 @@ DEVICE_ATTRIBUTES = DEVICE_PARAMETERS | {"DEVICE"}
 # names of a device in another file of the script
 IMPORTED = {"device", "DEVICE"}
 LIBRARIES = {"torch", "torchvision", "numpy", "jax", "tensorflow", "cupy", "accelerate", "pycuda", "usb"}
-# what holds a script's options: `args.device` is one, `x.device` is where a tensor is
-OPTIONS = re.compile(
-    r"(args?|opts?|options|flags|cfgs?|conf|config|hparams|params|settings|c|self|cls)\Z", re.IGNORECASE
-)
 # an object keeps options under these: `self.args.device`; `self.params` are a module's
 KEPT = re.compile(r"_?(args?|opts?|options|flags|cfgs?|conf|config|hparams|settings)\Z", re.IGNORECASE)
 
@@ -74,6 +71,7 @@ class Devices:
         self._returning: set[str] = set()
         self.hosts = Hosts(self)
         self.effects = Effects(self)
+        self.options = OptionHolders(names, scopes)
         self.own_movers = OwnMovers(tree, names, scopes, self.assigned)
 
     # -- values -------------------------------------------------------------------------------------------------
@@ -211,7 +209,7 @@ class Devices:
     def _holds_options(self, node: ast.expr) -> bool:
         """`args`, `self`, and what options hold in their parts: `cfg.training`, `config["train"]`, `self.args`."""
         if isinstance(node, ast.Name):
-            return OPTIONS.match(node.id) is not None
+            return self.options.has(node.id)
         while isinstance(node, (ast.Attribute, ast.Subscript)):
             if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "self" and KEPT.match(node.attr):
                 return True
@@ -242,7 +240,7 @@ class Devices:
         written = self.assigned(holder.id, scope) if scope is not None and holder.id not in scope.params else None
         entries = [entry(w, key) for w in written or ()]
         if not entries or None in entries:
-            return key in DEVICE_ATTRIBUTES and bool(OPTIONS.match(holder.id))
+            return key in DEVICE_ATTRIBUTES and self.options.has(holder.id)
         fits = self._may_be_device if key in DEVICE_ATTRIBUTES else self.is_device
         return all(fits(e) for e in entries if e is not None)
 

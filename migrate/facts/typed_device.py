@@ -6,8 +6,9 @@ import ast
 import re
 
 from .device_words import is_index
-from .devices import AVAILABILITY, OPTIONS
+from .devices import AVAILABILITY
 from .nodes import walk
+from .option_holders import OPTIONS
 from .options import option_name
 from .script import Facts
 
@@ -38,7 +39,7 @@ def _where_it_can(facts: Facts, node: ast.expr) -> bool:
         return False
     asks = isinstance(node.test, ast.Call) and facts.names.resolve(node.test.func) in AVAILABILITY
     of = node.body.value
-    option = isinstance(of, ast.Name) and OPTIONS.match(of.id) is not None and of.id not in ("self", "cls", "c")
+    option = isinstance(of, ast.Name) and facts.devices.options.has(of.id) and of.id not in ("self", "cls", "c")
     return asks and option and not is_index(node.body) and getattr(node.orelse, "value", None) == "cpu"
 
 
@@ -46,7 +47,7 @@ def _is_option(facts: Facts, node: ast.expr) -> bool:
     """`args.device`, which nothing here gives a value, and whose line in a parser, if it has one, does not go."""
     if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name) or not facts.devices.is_device(node):
         return False
-    if OPTIONS.match(node.value.id) is None or node.value.id in ("self", "cls", "c") or is_index(node):
+    if not facts.devices.options.has(node.value.id) or node.value.id in ("self", "cls", "c") or is_index(node):
         return False
     given = any(n.id == node.attr for n in facts.walk(ast.Name) if not isinstance(n.ctx, ast.Load))
     goes = any(option_name(c) == node.attr for c in facts.calls_of("add_argument"))
@@ -57,7 +58,7 @@ def _places_elsewhere(facts: Facts, node: ast.expr) -> bool:
     """`args.device`, by which another file may place what the network meets."""
     if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name) or node.value.id == "self":
         return False
-    if OPTIONS.match(node.value.id) is None:
+    if not facts.devices.options.has(node.value.id):
         return False
     read = re.compile(rf"\b(\w+)\.{node.attr}\b(?!\s*=[^=])")
     return any(OPTIONS.match(m[1]) and m[1] != "self" for other in facts.others for m in read.finditer(other.text))

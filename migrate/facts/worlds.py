@@ -14,7 +14,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from .constants_elsewhere import keys_of
-from .devices import OPTIONS
 from .environment import ASKING, is_environment
 from .given_values import GivenValues, by_name, rank_by_name
 from .nodes import walk
@@ -301,7 +300,7 @@ class Worlds:
         if there is not None:
             return there
         holder = node.value.attr if _is_own(node.value) else getattr(node.value, "id", "")  # self.args.gpus
-        if self.facts.names.resolve(node) is not None or not OPTIONS.match(holder):
+        if self.facts.names.resolve(node) is not None or not self.facts.devices.options.has(holder):
             return None
         if self.given.in_its_own_assignment(node):
             return self.given.before_it(node.attr, world)

@@ -146,9 +146,10 @@ class Names:
                 made.setdefault(name, []).append((self._declared(scope, name), canonical(full), node))
         for node_from in self.nodes.of(ast.ImportFrom):
             scope = self._scope(node_from, node_from)
+            own = self._by_star(node_from) if self._by_star is not None and node_from.names[0].name != "*" else {}
             for a in _starred(node_from) or node_from.names:
                 known = bool(node_from.module) and not node_from.level
-                origin = canonical(f"{node_from.module}.{a.name}") if known else None
+                origin = own.get(a.name) or (canonical(f"{node_from.module}.{a.name}") if known else None)
                 name = a.asname or a.name
                 made.setdefault(name, []).append((self._declared(scope, name), origin, node_from))
         stars = [s for s in self.nodes.of(ast.ImportFrom) if s.names[0].name == "*"]

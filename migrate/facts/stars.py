@@ -1,24 +1,34 @@
-"""What `from utils import *` gives of the imports of a file of the project: `import torch as t` there is known here."""
+"""What `from utils import *` gives of a file of the project: `import torch as t` there is known here, and a device.
+
+`from utils import t` gives no less.
+"""
 
 from __future__ import annotations
 
 import ast
+import sys
 from typing import TYPE_CHECKING
 
 from .canonical import canonical
+from .devices import LIBRARIES
 from .nodes import walk
 
 if TYPE_CHECKING:
     from .other_files import OtherFile
+    from .script import Facts
 
 
 def imported_there(
     others: tuple[OtherFile, ...], star: ast.ImportFrom, above: frozenset[str] = frozenset()
 ) -> dict[str, str]:
     """The names that a file imports at its top, with their full names, by stars of its own too."""
-    stem = (star.module or "").split(".")[-1]
-    found = [o for o in others if o.stem == stem]
-    if len(found) != 1 or stem in above or "__all__" in found[0].text:
+    package, _, stem = (star.module or "").rpartition(".")
+    root = package.partition(".")[0]
+    found = (
+        [o for o in others if o.stem == stem] if star.level or root not in LIBRARIES | sys.stdlib_module_names else []
+    )
+    is_star = star.names[0].name == "*"
+    if len(found) != 1 or stem in above or (is_star and "__all__" in found[0].text):
         return {}
     there = found[0].facts()
     if there is None:
@@ -32,7 +42,15 @@ def imported_there(
         else:
             for name in _bound(s):
                 given.pop(name, None)
+            given.update(dict.fromkeys(_devices(there, s), f"{stem}.device"))  # by any name
     return {name: full for name, full in given.items() if not name.startswith("_")}
+
+
+def _devices(there: Facts, s: ast.stmt) -> set[str]:
+    """The names that a statement gives a device."""
+    if not (isinstance(s, ast.Assign) and there.devices.is_device(s.value)):
+        return set()
+    return {t.id for t in s.targets if isinstance(t, ast.Name)}
 
 
 def _names(s: ast.Import | ast.ImportFrom) -> dict[str, str]:

@@ -120,13 +120,9 @@ def moving_batches(facts: Facts, changes: Iterable[Change]) -> Moving:
         if change.edit.code != MOVES or not change.told:
             continue
         read = {n.id for n in walk(change.node, ast.Name)} - _choosing(change.node)
-        for up in facts.scopes.ancestors(change.node) if not _is_network(facts, change.node) else ():
-            if isinstance(up, ast.For) and facts.loops.is_loader(up.iter):
-                drawn = {n.id for s in (up.target, *up.body) for n in walk(s, ast.Name) if _is_set(n)}
-                moving.loops.update({_shown(up)} if read & drawn else ())
-            for loop in (up,) if isinstance(up, ast.For) else getattr(up, "generators", ()):
-                if _gives_what_moved(facts, loop, up, read):
-                    moving.loops.add(_shown(loop))
+        if not _is_network(facts, change.node):
+            for node, names in ((change.node, read), *_handing_on(facts, change.node, read)):
+                moving.loops.update(_around(facts, node, names))
         moving.add(facts, _draws(facts, change.node, read))
     if "next" in facts.text.text:
         for call in facts.walk(ast.Call):
@@ -134,6 +130,31 @@ def moving_batches(facts: Facts, changes: Iterable[Change]) -> Moving:
             if it is not None and (made := makers(facts, it)) and _feeds_network(facts, call):
                 moving.add(facts, made)
     return moving
+
+
+def _around(facts: Facts, node: ast.AST, read: set[str]) -> Iterator[tuple[int, str]]:
+    """The loops around what moves that give what it reads."""
+    for up in facts.scopes.ancestors(node):
+        if isinstance(up, ast.For) and facts.loops.is_loader(up.iter):
+            drawn = {n.id for s in (up.target, *up.body) for n in walk(s, ast.Name) if _is_set(n)}
+            if read & drawn:
+                yield _shown(up)
+        for loop in (up,) if isinstance(up, ast.For) else getattr(up, "generators", ()):
+            if _gives_what_moved(facts, loop, up, read):
+                yield _shown(loop)
+
+
+def _handing_on(facts: Facts, moved: ast.AST, read: set[str]) -> Iterator[tuple[ast.AST, set[str]]]:
+    """The calls of a function that moved what it is given, with the names that they give it."""
+    f = next((up for up in facts.scopes.ancestors(moved) if isinstance(up, ast.FunctionDef)), None)
+    if (
+        f is None
+        or f.name.startswith("__")
+        or not read & {a.arg for a in (*f.args.posonlyargs, *f.args.args)} - {"self"}
+    ):
+        return
+    for call in facts.calls_of(f.name):
+        yield call, {n.id for a in given_to(call) for n in walk(a, ast.Name)}
 
 
 def _feeds_network(facts: Facts, draw: ast.Call) -> bool:

@@ -88,3 +88,59 @@ def test_a_script_that_has_torch_by_stars_saves_once(tmp_path):
     (tmp_path / "train.py").write_text(SCRIPT)
     done = {m.path.name: m.result.text for m in migrate_all(collect([tmp_path / "train.py"]), Options())}
     assert 'rank_zero_save(net.state_dict(), "net")' in done["train.py"]
+
+
+@pytest.mark.parametrize(
+    "before, expression, full",
+    [
+        ("from utils import t\n", "t.save", "torch.save"),
+        ("from utils import t as u\n", "u.save", "torch.save"),
+        ("from .utils import t\n", "t.save", "torch.save"),
+        ("from common.utils import L\n", "L", "torch.utils.data.DataLoader"),
+        ("from utils import dev\n", "dev", "utils.device"),
+        (STAR, "dev", "utils.device"),
+    ],
+)
+def test_names_that_are_asked_for_are_known_too(before, expression, full):
+    there = "import torch as t\nfrom torch.utils.data import DataLoader as L\ndev = t.device('cuda')\n"
+    assert resolved(expression, before, utils=there) == full
+
+
+@pytest.mark.parametrize(
+    "before, there",
+    [
+        ("from torch.utils import t\n", "import numpy as t"),
+        ("from os.utils import t\n", "import numpy as t"),
+        ("from others import t\n", "import numpy as t"),
+        ("from utils import t\n", "t = 'a text'"),
+        ("from utils import t\n", "t = make()"),
+    ],
+)
+def test_those_of_libraries_and_of_other_values_are_not(before, there):
+    assert resolved("t.zeros", before, utils=there) not in ("numpy.zeros", "utils.device.zeros")
+
+
+COMMON = "import torch as th\nimport torch.nn as nn\ndev = th.device('cuda' if th.cuda.is_available() else 'cpu')\n"
+TRAIN = """
+net = nn.Linear(4, 3).to(dev)
+optimizer = th.optim.SGD(net.parameters(), 0.1)
+for epoch in range(2):
+    for x in th.utils.data.DataLoader(th.randn(16, 4), 8):
+        z = net(x.to(dev))
+        loss = (th.softmax(z, dim=0) * z).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        print(loss.item())
+"""
+
+
+@pytest.mark.parametrize("asks", ["from common import *\n", "from common import dev, nn, th\n"])
+def test_a_script_that_has_torch_and_the_device_from_another_file(tmp_path, asks):
+    """The moves stayed, and the batches were divided though their samples meet."""
+    (tmp_path / "common.py").write_text(COMMON)
+    (tmp_path / "train.py").write_text("# torch\n" + asks + TRAIN)
+    done = {m.path.name: m.result for m in migrate_all(collect([tmp_path / "train.py"]), Options())}
+    text = done["train.py"].text
+    assert "divide_batches = False" in text and ".to(" not in text
+    assert done["common.py"].text == COMMON

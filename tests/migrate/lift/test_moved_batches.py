@@ -136,3 +136,59 @@ def test_a_loop_within_a_try_asks_for_cuda_before_it_waits_for_it():
     inner = "".join(f"    {line}\n" for line in text[start:stop].splitlines())
     text = f"{text[:start]}try:\n{inner}except RuntimeError:\n    print('ended')\n{text[stop:]}"
     assert "if torch.cuda.is_available():\n            torch.cuda.synchronize()" in migrate_text(text).text
+
+
+ENGINE = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Engine:
+    def __init__(self, model, device):
+        self.device = device
+        self.model = model.to(self.device)
+        self.opt = torch.optim.SGD(self.model.parameters(), lr=0.1)
+
+    def move(self, batch):
+        return tuple(t.to(self.device) for t in batch)
+
+    def loss(self, batch):
+        x, y = batch
+        return nn.functional.cross_entropy(self.model(x), y)
+
+    def fit(self, train, val):
+        for epoch in range(2):
+            for batch in train:
+                loss = self.loss(self.move(batch))
+                self.opt.zero_grad()
+                loss.backward()
+                self.opt.step()
+            print(epoch, '%.5f' % self.evaluate(val))
+
+    def evaluate(self, val):
+        return SUM
+
+
+torch.manual_seed(0)
+ds = TensorDataset(torch.randn(18, 4), torch.randint(0, 3, (18,)))
+device = torch.device('cuda' if torch.cuda.is_available() else 'cpu')
+Engine(nn.Linear(4, 3), device).fit(DataLoader(ds, 5), DataLoader(ds, 6))
+"""
+
+
+@pytest.mark.parametrize(
+    "total",
+    [
+        "sum(self.loss(self.move(b)).item() for b in val) / len(val)",
+        "sum([self.loss(self.move(b)).item() for b in val])",
+        "sum(self.loss(self.move((x, y))).item() for x, y in val)",
+    ],
+)
+def test_an_evaluation_in_an_expression_whose_batches_a_method_moved(tmp_path, total):
+    assert "in on_device(val)" in check_on_card(tmp_path, ENGINE.replace("SUM", total))
+
+
+def test_what_such_a_method_did_not_move_stays():
+    text = ENGINE.replace("SUM", "sum(len(b[0]) for b in val)")
+    assert "on_device" not in migrate_text(text).text

@@ -16,7 +16,7 @@ from .codemods.once import Once, imports_in, names_read, renames
 from .codemods.precision_of_loops import PrecisionOfLoops
 from .codemods.remove_device_calls import RemoveDeviceCalls
 from .codemods.remove_unused_devices import RemoveUnusedDevices
-from .facts.choice import accelerator
+from .facts.choice import accelerator, means_another
 from .facts.copies import copies_of_weights
 from .facts.hosts import names_no_device
 from .facts.kept_copies import kept_copies
@@ -200,7 +200,9 @@ def _one(
             apart(shape, outline(shape).epoch_loop)
         placed = options.wants(PLACED)
         chosen = accelerator(original)
-        text, plan, edits, notes = lift(shape, chosen, placed, by_hand, () if among else imports)
+        around = shape.scopes.scope_of(outline(shape).epoch_loop).node
+        unknown = chosen is not None and means_another(chosen, getattr(around, "name", ""), original)
+        text, plan, edits, notes = lift(shape, None if unknown else chosen, placed, by_hand, () if among else imports)
         notes = [*notes, *_choice_lost(shape, chosen, text)]
     except CannotLift as why:
         why.line = line(getattr(why.node, "lineno", 1))

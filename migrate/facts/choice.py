@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import builtins
 
+from .arguments import argument, is_static
 from .device_chains import device_chains, device_given, given_above, is_further, kind_of
 from .devices import AVAILABILITY
 from .nodes import is_main_guard, walk
@@ -332,3 +333,34 @@ def known_in(source: str, scope: Scope, facts: Facts) -> bool:
         else callable(getattr(builtins, n, None))
         for n in names_read(source)
     )
+
+
+def means_another(source: str, trainer_in: str, facts: Facts) -> bool:
+    """Whether what the source reads is known where the Trainer is made by names that stand for something else there:
+    `cfg.device` of `def __init__(self, cfg)`, which is called with `cfg.train`.
+
+    `trainer_in`: the name of the function that makes the Trainer, "" for the top of the file.
+    """
+    tree = ast.parse(source, mode="eval")
+    asked = {(n.value.id, n.attr) for n in walk(tree, ast.Attribute) if isinstance(n.value, ast.Name)}
+    held = {n.id for n in walk(tree, ast.Name)} - {name for name, _ in asked}
+    reads = [n for n in facts.walk(ast.Name) if n.id in held and isinstance(n.ctx, ast.Load)]
+    reads += [
+        a.value for a in facts.walk(ast.Attribute) if isinstance(a.value, ast.Name) and (a.value.id, a.attr) in asked
+    ]
+    own = [n for n in reads if facts.names.resolve(n) is None and not callable(getattr(builtins, n.id, None))]
+    return bool(own) and all(_given_another(n, trainer_in, facts) for n in own)
+
+
+def _given_another(read: ast.Name, trainer_in: str, facts: Facts) -> bool:
+    """Whether it reads a parameter of another function, for which calls give something by another name."""
+    home = facts.scopes.scope_of(read).lookup(read.id)
+    f = home.node if home is not None else None
+    if home is None or not isinstance(f, ast.FunctionDef) or read.id not in home.params or f.name == trainer_in:
+        return False
+    holder = facts.scopes.parents.get(f)
+    bound = isinstance(holder, ast.ClassDef)
+    called = holder.name if isinstance(holder, ast.ClassDef) and f.name == "__init__" else f.name
+    given = [argument(c, f, read.id, bound and not is_static(f)) for c in facts.names.nodes.calls.get(called, ())]
+    shown = [a for a in given if a is not None]
+    return bool(shown) and not any(getattr(a, "id", "") == read.id for a in shown)

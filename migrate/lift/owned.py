@@ -48,12 +48,12 @@ def owned_networks(facts: Facts, binder: Binder, variables: Variables, name: str
 
 
 def called_on(facts: Facts, binder: Binder, chunks: list[Chunk]) -> dict[str, list[ast.Name]]:
-    """The objects of the trunk where the steps call a method of them, or hand one on, by their names."""
+    """The objects of the trunk where the steps call them, or a method of them, or hand one on, by their names."""
     found = defaultdict[str, list[ast.Name]](list)
     if not facts.others and not any(True for _ in facts.walk(ast.ClassDef)):
         return found
     for n in (n for chunk in chunks for s in chunk.statements for n in walk(s)):
-        of = n.value if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load) else None
+        of = n.value if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load) else getattr(n, "func", None)
         if isinstance(of, ast.Name) and binder.variable(of) == Variable("", of.id):
             found[of.id].append(of)
     return found
@@ -61,8 +61,7 @@ def called_on(facts: Facts, binder: Binder, chunks: list[Chunk]) -> dict[str, li
 
 def _asked(facts: Facts, of: ast.Name) -> str:
     up = facts.scopes.parents[of]
-    assert isinstance(up, ast.Attribute)
-    return up.attr
+    return up.attr if isinstance(up, ast.Attribute) else "__call__"
 
 
 def _class_of(facts: Facts, binder: Binder, of: ast.Name) -> tuple[Facts, ast.ClassDef | None]:

@@ -153,7 +153,7 @@ def _handing_on(facts: Facts, moved: ast.AST, read: set[str]) -> Iterator[tuple[
         or not read & {a.arg for a in (*f.args.posonlyargs, *f.args.args)} - {"self"}
     ):
         return
-    for call in facts.calls_of(f.name):
+    for call in facts.names.nodes.calls.get(f.name, ()):
         yield call, {n.id for a in given_to(call) for n in walk(a, ast.Name)}
 
 

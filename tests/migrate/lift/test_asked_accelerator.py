@@ -137,3 +137,44 @@ def test_what_runs_the_script_is_no_choice():
 def test_an_option_whose_line_goes_is_not_asked():
     text = placed(OPTION.format("'--device', default='cuda'"), "args.device")
     assert "accelerator=" not in migrate_text(text).text
+
+
+ENGINE = """
+from types import SimpleNamespace
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+
+class Engine:
+    def __init__(self, model, cfg):
+        self.device = torch.device(cfg.device)
+        self.model = model.to(self.device)
+        self.opt = torch.optim.SGD(self.model.parameters(), lr=0.1)
+
+    def fit(self, train):
+        for epoch in range(2):
+            for x in train:
+                loss = self.model(x.to(self.device)).pow(2).mean()
+                self.opt.zero_grad()
+                loss.backward()
+                self.opt.step()
+
+
+where = SimpleNamespace(device="cuda" if torch.cuda.is_available() else "cpu")
+cfg = SimpleNamespace(train=where, device=where.device)
+Engine(nn.Linear(4, 3), GIVEN).fit(DataLoader(torch.randn(18, 4), 5))
+"""
+
+
+@pytest.mark.parametrize("given", ["cfg.train", "cfg=cfg.train", "where"])
+def test_a_name_that_stands_for_something_else_where_the_trainer_is_made(given):
+    """`cfg` is known there, and has another device or none."""
+    result = migrate_text(ENGINE.replace("GIVEN", given))
+    assert lost(result) and "accelerator=" not in result.text
+
+
+@pytest.mark.parametrize("given", ["cfg", "cfg=cfg"])
+def test_a_name_that_stands_for_the_same(given):
+    result = migrate_text(ENGINE.replace("GIVEN", given))
+    assert not lost(result) and "accelerator=torch.device(cfg.device).type" in result.text

@@ -189,6 +189,23 @@ def test_an_evaluation_in_an_expression_whose_batches_a_method_moved(tmp_path, t
     assert "in on_device(val)" in check_on_card(tmp_path, ENGINE.replace("SUM", total))
 
 
+MOVER = """
+device = torch.device('cuda' if torch.cuda.is_available() else 'cpu')
+
+
+def move(batch):
+    x, y = batch
+    return x.to(device), y.to(device)
+
+
+class Engine"""
+
+
+def test_an_evaluation_in_an_expression_whose_batches_a_function_moved(tmp_path):
+    text = ENGINE.replace("SUM", "sum(self.loss(move(b)).item() for b in val)").replace("self.move(", "move(")
+    assert "in on_device(val)" in check_on_card(tmp_path, text.replace("\nclass Engine", MOVER))
+
+
 def test_what_such_a_method_did_not_move_stays():
     text = ENGINE.replace("SUM", "sum(len(b[0]) for b in val)")
     assert "on_device" not in migrate_text(text).text

@@ -75,6 +75,12 @@ def test_of_one_beside_the_loop(tmp_path):
     assert "self.net = learner.net\n" in check_on_card(tmp_path, script(BESIDE))
 
 
+def test_of_one_that_is_called(tmp_path):
+    text = script(BESIDE).replace("def step(self, batch)", "def __call__(self, batch)")
+    migrated = check_on_card(tmp_path, text.replace("learner.step(batch)", "learner(batch)"))
+    assert "self.net = learner.net\n" in migrated
+
+
 def test_of_a_class_in_another_file(tmp_path):
     learner = script("").replace("torch.manual_seed(0)\n", "")
     main = HEAD.partition("def loss_of")[0] + "from learner import Learner\n" + BESIDE.replace("AFTER", "0")

@@ -149,16 +149,32 @@ def _weighs_elsewhere(facts: Facts) -> ast.Call | None:
     return None
 
 
+def _changed(s: ast.stmt) -> set[str]:
+    """What a statement changes a part of: `centres[c] = z.mean(0)`, `centres[c].mul_(0.9)`."""
+    targets = s.targets if isinstance(s, ast.Assign) else [s.target] if isinstance(s, ast.AugAssign) else []
+    changed: list[ast.expr] = [t.value for t in targets if isinstance(t, ast.Subscript)]
+    if isinstance(s, ast.Expr):
+        funcs = [c.func for c in walk(s, ast.Call)]
+        changed = [f.value for f in funcs if isinstance(f, ast.Attribute) and f.attr.endswith("_")]
+    names = set()
+    for of in changed:
+        while isinstance(of, (ast.Subscript, ast.Attribute, ast.Call)):
+            of = of.func if isinstance(of, ast.Call) else of.value
+        names.add(of.id if isinstance(of, ast.Name) else "")
+    return names - {"self", ""}
+
+
 def _feeding(body: list[ast.stmt]) -> set[ast.stmt]:
     """The simple statements that what is differentiated depends on; metrics on the way are none of them."""
-    simple = [n for s in body for n in walk_here(s) if isinstance(n, (ast.Assign, ast.AugAssign, ast.AnnAssign))]
+    kinds = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr)
+    simple = [n for s in body for n in walk_here(s) if isinstance(n, kinds)]
     calls = [n for s in body for n in walk_here(s) if is_call_of(n, "backward")]
     needed = {x.id for c in calls for x in walk(c, ast.Name)}
     found: set[ast.stmt] = {s for s in body if any(c in set(walk(s)) for c in calls) and isinstance(s, ast.Expr)}
     for _ in range(len(simple) + 1):
         before = len(found)
         for s in simple:
-            if s not in found and {x.id for x in walk(s, ast.Name)} & needed & stored([s]):
+            if s not in found and {x.id for x in walk(s, ast.Name)} & needed & (stored([s]) | _changed(s)):
                 found.add(s)
                 needed |= {x.id for x in walk(s, ast.Name)}
         if len(found) == before:

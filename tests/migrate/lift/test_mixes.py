@@ -15,7 +15,16 @@ def nt_xent(z, y):
 
 for epoch in"""
 
+CENTRES = "centres = torch.zeros(3, 3)\nfor epoch in"
+OF_CENTRES = NESTED.replace("for epoch in", CENTRES).replace(
+    LOSS, "        CHANGE\n        loss = criterion(out, y) + (out - centres[y]).pow(2).mean()\n"
+)
+
 MIXES = {
+    "a part of what the loss reads": OF_CENTRES.replace("CHANGE", "centres[0] = 0.1 * out.detach()[y == 0].mean(0)"),
+    "in place": OF_CENTRES.replace("CHANGE", "centres[1].mul_(0.9).add_(out.detach()[y == 1].mean(0))"),
+    "added to a part": OF_CENTRES.replace("CHANGE", "centres[0] += out.detach().mean(0)"),
+    "copied": OF_CENTRES.replace("CHANGE", "centres.copy_(out.detach().mean(0).expand(3, 3))"),
     "a product with itself": NESTED.replace(LOSS, "        loss = (out @ out.t()).mean() + criterion(out, y)\n"),
     "softmax over the samples": NESTED.replace(LOSS, "        loss = criterion(out.softmax(dim=0), y)\n"),
     "a mean that is subtracted": NESTED.replace(LOSS, "        loss = criterion(out - out.mean(0), y)\n"),
@@ -37,6 +46,9 @@ MIXES = {
     "in the order of the batch": NESTED.replace(LOSS, "        loss = criterion(out.sort(dim=0)[0], y)\n"),
 }
 MIXES_NOT = {
+    "a part of what the loss does not read": NESTED.replace("for epoch in", CENTRES).replace(
+        LOSS, LOSS + "        centres[0] = out.detach()[y == 0].mean(0)\n"
+    ),
     "plain": NESTED,
     "places that the step says": NESTED.replace(
         LOSS, "        k = len(out.shape)\n        loss = criterion(out[:, [0, k, 1]], y)\n"

@@ -59,7 +59,7 @@ def is_back_from_cpu(facts: Facts, node: ast.expr) -> bool:
         return False
     if "cpu" not in facts.attributes and not facts.devices.hosts.names_host:
         return False
-    name = ast.unparse(node)
+    name = _owner(node)
     for before, again in _before(facts, facts.scopes.statement_of(node)):
         for n in walk(before, ast.Call):
             if isinstance(n.func, ast.Attribute) and _owner(n.func.value) == name:
@@ -124,10 +124,10 @@ def _is_of_torch(facts: Facts, call: ast.Call) -> bool:
 
 
 def _owner(node: ast.expr) -> str:
-    """`model` of `model.eval()`"""
+    """`model` of `model.eval()`, and of `model.module`, which moves with it."""
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("eval", "train"):
         node = node.func.value
-    return ast.unparse(node)
+    return ast.unparse(node).removesuffix(".module")
 
 
 def _only_named(call: ast.Call, parents: dict[ast.AST, ast.AST]) -> bool:

@@ -4,6 +4,7 @@ import textwrap
 
 import pytest
 from ptmigrate.migrate.facts.script import Facts
+from ptmigrate.migrate.migrate import migrate_text
 
 from tests.migrate.running import check_on_card
 
@@ -67,3 +68,14 @@ def test_what_nothing_took_away_is_moved_by_nobody(text):
     facts = Facts("import torch\nfrom other import kept, loader, nets, run, first, net\n" + text)
     last = max((a for a in facts.attributes["cuda"]), key=lambda a: a.lineno)
     assert facts.placed.by_runtime(last.value)
+
+
+@pytest.mark.parametrize("took", ["self.net.module.cpu().state_dict()", "self.net.cpu().state_dict()"])
+def test_what_was_wrapped_goes_back_too(took):
+    """pix2pix: the wrapper takes itself back, its network went."""
+    text = (
+        f"import torch\nclass A:\n    def save(self):\n        s = {took}\n        self.net.cuda(0)\n        return s\n"
+    )
+    text += "net = torch.nn.DataParallel(torch.nn.Linear(2, 2))\n"
+    result = migrate_text(text)
+    assert "self.net.cuda(0)" in result.text and any("self.net.cuda(0)" in n.message for n in result.attention)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from .mixing import Mixing
     from .script import Facts
 
+HERE = OtherFile("", "")  # the file itself
+
 
 def followed_there(of: BatchCall) -> Value | None:
     """What a call gives that another file has the function for, or the loss; None where none shows it."""
@@ -53,8 +55,10 @@ def made_by_functions(of: BatchCall) -> Value | None:
     """`criterion(out, y)` of `criterion = build(args)`, `net, criterion = build()`: all that the functions may give."""
     run, call = of.run, of.call
     found = []
-    for home, e, file in handed_back(run.facts, call.func):
-        if home is run.facts:
+    for home, e, file, f in handed_back(run.facts, call.func):
+        if f is not None:
+            found.append(_run_there(of, There(file or HERE, home, f, None)))
+        elif home is run.facts:
             found.append(as_if(run, call, ast.Call(e, call.args, call.keywords)))
         elif isinstance(e, ast.Call) and file is not None and (there := _object_there(home, e, file)) is not None:
             found.append(_run_there(of, there))
@@ -102,4 +106,5 @@ def _run_there(of: BatchCall, there: There) -> Value:
 def place_of(there: There, node: ast.AST) -> str:
     """`torch.mm(z, z.t())` in pairs() of losses.py"""
     ups = [up.name for up in there.facts.scopes.ancestors(node) if isinstance(up, (ast.FunctionDef, ast.ClassDef))]
-    return f"`{there.facts.short(node)}` in {'.'.join(reversed(ups))}() of {there.file.stem}.py"
+    where = f" of {there.file.stem}.py" if there.file is not HERE else ""
+    return f"`{there.facts.short(node)}` in {'.'.join(reversed(ups))}(){where}"

@@ -47,7 +47,7 @@ class There(NamedTuple):
 
     file: OtherFile
     facts: Facts
-    f: Function
+    f: Function | ast.Lambda
     holder: ast.ClassDef | None
 
 

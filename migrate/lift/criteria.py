@@ -111,8 +111,11 @@ class Criteria:
     def _by_functions(self, e: ast.expr, depth: int) -> list[Called]:
         """`criterion = build(args)`, `net, criterion = build()`: what the functions hand back."""
         found: list[Called] = []
-        for home, made, file in handed_back(self.facts, e) if depth < 8 else ():
-            if home is self.facts:
+        for home, made, file, f in handed_back(self.facts, e) if depth < 8 else ():
+            if f is not None:
+                there = None if home is self.facts else home
+                found.append(Called(function=f, there=there, file=_name(file)))
+            elif home is self.facts:
                 found += self._made(made, depth + 2)
             else:
                 given = Criteria(home)._made(made, depth + 2)

@@ -1,7 +1,8 @@
 """A criterion that a training function is given, or takes out of a dictionary that it is given, is followed."""
 
 import pytest
-from ptmigrate.migrate.migrate import migrate_text
+from ptmigrate.migrate.migrate import Options, migrate_text
+from ptmigrate.migrate.project import collect, migrate_all
 
 SCRIPT = """
 import torch
@@ -81,3 +82,65 @@ def test_a_function_that_hands_on_to_itself_ends():
     again = "def again(f, a, b, n=1):\n    return again(f, a, b, n - 1) if n else f(a, b)\n\n\ndef train("
     text = text.replace("def train(", again).replace("given(nets['net']", "again(given, nets['net']")
     assert "divide_batches = False" in migrate_text(text).text
+
+
+PLAIN = """
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def pairs(a, b):
+    return ((a @ a.t()) - (b @ b.t())).pow(2).mean()
+
+
+def apart(a, b):
+    return (a - b).pow(2).mean()
+
+
+"""
+TRAINS = """
+loss_fn = make_loss('pairs')
+net = nn.Linear(4, 2)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(2):
+    for x, y in DataLoader(TensorDataset(torch.randn(32, 4), torch.zeros(32, 2)), batch_size=8):
+        loss = loss_fn(net(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+INNER = "def make_loss(kind):\n    def inner(a, b):\n        return F.mse_loss(a, b) + {}(a, b)\n    return inner\n"
+OF_TWO = """\
+def make_loss(kind):
+    if kind == 'apart':
+        def inner(a, b):
+            return apart(a, b)
+    else:
+        def inner(a, b):
+            return {}(a, b)
+    return inner
+"""
+CLOSURES = {
+    "a function": INNER,
+    "one of two": OF_TWO,
+    "a lambda": "def make_loss(kind):\n    return lambda a, b: {}(a, b)\n",
+    "by a name": INNER.replace("return inner", "loss = inner\n    return loss"),
+    "beside another": INNER.replace("return inner", "return inner, 1").replace("make_loss", "make") + "\n\n"
+    "def make_loss(kind):\n    loss, _ = make(kind)\n    return loss\n",
+}
+
+
+@pytest.mark.parametrize("name, is_whole", [("pairs", True), ("apart", False)])
+@pytest.mark.parametrize("made", CLOSURES.values(), ids=CLOSURES.keys())
+def test_a_function_that_a_function_hands_back_is_followed(tmp_path, made, name, is_whole):
+    """As the losses of re-identification are made; of another file and of this one."""
+    made = made.format(name)
+    result = migrate_text(PLAIN + made + TRAINS)
+    assert ("divide_batches = False" in result.text) is is_whole
+    (tmp_path / "losses.py").write_text(PLAIN + made)
+    (tmp_path / "train.py").write_text(PLAIN.partition("def pairs")[0] + "from losses import make_loss\n" + TRAINS)
+    done = {m.path.name: m.result for m in migrate_all(collect([tmp_path / "train.py"]), Options())}
+    assert ("divide_batches = False" in done["train.py"].text) is is_whole
+    assert not [n for n in done["train.py"].attention if "is taken for a mean" in n.message]

@@ -58,7 +58,8 @@ class DetachTotals(Codemod):
             hot = facts.loops.hot(call) if call not in self.settled else None
             if hot is not None and not hot.guarded and hot.kind == "trains" and not _is_no_tensors(facts, f):
                 line, column, _, _ = facts.text.key(call)
-                says = f"`{facts.short(call)}` at every step of the loop on line {hot.line}: `.detach()` would not wait"
+                says = f"`{facts.short(call)}` makes the host wait at every step of the loop on line {hot.line}"
+                says += "; `.detach()` would not" if _is_kept(facts, call) else ""
                 yield Note(line, column + 1, self.code, says)
 
     def _one(self, facts: Facts, scope: Any, name: str, own: list[Total]) -> Iterator[Change]:
@@ -197,6 +198,19 @@ def _same_length(holder: ast.AST | None, target: ast.Tuple) -> bool:
         and isinstance(holder.value, ast.Tuple)
         and len(holder.value.elts) == len(target.elts)
     )
+
+
+def _is_kept(facts: Facts, item: ast.Call) -> bool:
+    """Whether the number is added up or kept, as a tensor could be: not shown, compared or handed on."""
+    child: ast.AST = item
+    for up in facts.scopes.ancestors(item):
+        if isinstance(up, ast.stmt):
+            return isinstance(up, (ast.Assign, ast.AugAssign)) or (isinstance(up, ast.Expr) and child is up.value)
+        appends = isinstance(up, ast.Call) and isinstance(up.func, ast.Attribute) and up.func.attr == "append"
+        if not appends and not isinstance(up, (ast.BinOp, ast.UnaryOp, ast.List, ast.Tuple, ast.Dict)):
+            return False
+        child = up
+    return False
 
 
 def _total(facts: Facts, a: ast.AugAssign) -> Total | None:

@@ -176,3 +176,20 @@ def test_a_count_that_is_a_share_below_is_read_as_one_elsewhere():
     body = textwrap.indent(loop(inside, "total = 100 * total / len(x)", "total = 0").removeprefix(HEAD), "    ")
     check_unchanged(HEAD + f"for epoch in range(3):\n{body}print(total)\n", ["PTM301"], select="PTM301")
     check_unchanged(HEAD + f"for epoch in range(3):\n    if epoch: print(total)\n{body}", ["PTM301"], select="PTM301")
+
+
+@pytest.mark.parametrize(
+    ("inside", "kept"),
+    [
+        ("values.append(loss.item())", True),
+        ("last = loss.item() * 2", True),
+        ("if loss.item() > 5:\n    break", False),
+        ("print('%.3f' % loss.item())", False),
+        ("print(f'{loss.item():.3f}')", False),
+        ("writer.add_scalar('loss', loss.item(), 1)", False),
+    ],
+)
+def test_what_could_stay_a_tensor_is_told_how(inside, kept):
+    result = migrated(loop(inside, after="", start="values = []"))
+    (note,) = [n for n in result.attention if n.code == "PTM301"]
+    assert "makes the host wait at every step" in note.message and ("`.detach()` would not" in note.message) is kept

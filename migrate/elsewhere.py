@@ -49,6 +49,7 @@ class Elsewhere:
     apart: frozenset[str] = frozenset()  # functions that hooks call where not all may come
     untrained: bool = False  # the file is one of several, whose scripts train nothing
     states_read: bool = False  # a file of its projects loads states of modules, or goes through them
+    beside: Taken | None = None  # whether a file that lies beside this one takes a name of it, and stays as it is
 
     def __or__(self, other: Elsewhere) -> Elsewhere:
         return Elsewhere(
@@ -76,6 +77,7 @@ class Elsewhere:
             self.apart | other.apart,
             self.untrained or other.untrained,
             self.states_read or other.states_read,
+            self.beside or other.beside,
         )
 
 

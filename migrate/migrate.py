@@ -164,7 +164,7 @@ def _know(facts: Facts, elsewhere: Elsewhere) -> None:
     facts.wrapped = frozenset(name for name in elsewhere.wrapped if name.endswith("()"))
     facts.read_elsewhere, facts.defined_elsewhere = elsewhere.reads, elsewhere.defines
     facts.handed_elsewhere = elsewhere.handed
-    facts.taken = elsewhere.taken
+    facts.taken, facts.beside = elsewhere.taken, elsewhere.beside
 
 
 def _know_norms(facts: Facts) -> None:

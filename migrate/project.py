@@ -104,6 +104,9 @@ class Project:
             readers = partial(self._may_import, root)
             taken = TakenNames(path, readers, self.imports) if len(paths) > 1 else None
             found[path] = replace(found.get(path, Elsewhere()), imported=True, taken=taken)
+        for path in (p for p, _, is_script in self.files if is_script and self.options.in_place):
+            beside = TakenNames(path, partial(path.parent.glob, "*.py"), self.imports)
+            found[path] = replace(found.get(path, Elsewhere()), beside=beside)
         return found
 
     def _imported(self) -> list[tuple[Path, Path]]:

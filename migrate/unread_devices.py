@@ -95,8 +95,13 @@ def _is_blank(facts: Facts, line: int) -> bool:
 
 
 def _asked_at(before: Facts, after: Facts, name: str, value: ast.expr) -> ast.Name | None:
-    """Where the original assigned a name that it read, if it is one of a device or of processes."""
+    """Where the original assigned a name that it read, if it is one of a device or of processes, and none that another
+    file takes.
+    """
     assigned = [n for n in before.walk(ast.Name) if n.id == name and isinstance(n.ctx, ast.Store)]
+    at_top = any(before.scopes.scope_of(n) is before.scopes.module for n in assigned)
+    if at_top and (before.is_taken_beside(name) or (before.taken is not None and before.taken(name))):
+        return None
     read = [n for n in before.walk(ast.Name) if n.id == name and isinstance(n.ctx, ast.Load)]
     counts = _of_processes(before, assigned) or _named_so(after, name, value)
     if before.by_hand and not counts and only_asks(after.names, value):

@@ -93,6 +93,8 @@ class RemoveUnusedDevices(Codemod):
                 values = facts.devices.assigned(name, scope)
                 if name in scope.params or not values or not all(self._goes(facts, name, v) for v in values):
                     continue
+                if scope is facts.scopes.module and facts.is_taken_beside(name):
+                    continue
                 for statement in live:
                     assert isinstance(statement, ast.Assign)
                     if len(statement.targets) == 1:
@@ -151,7 +153,7 @@ class RemoveUnusedDevices(Codemod):
         return call in facts.devices.uses_of_function(f) and argument(call, f, read.id) is read
 
     def _parameter(self, facts: Facts, f: ast.FunctionDef, scope: Scope, arg: ast.arg) -> Iterator[Change]:
-        if facts.is_library and facts.scopes.parents.get(f) is facts.tree:
+        if facts.scopes.parents.get(f) is facts.tree and (facts.is_library or facts.is_taken_beside(f.name)):
             return
         number = any(facts.devices.is_number(r) for r in facts.scopes.reads(arg.arg, scope))
         if arg in (f.args.vararg, f.args.kwarg):
@@ -171,7 +173,7 @@ class RemoveUnusedDevices(Codemod):
                 continue
             uses = facts.devices.uses_of_function(f)
             unread = uses and all(u in gone for u in uses) and facts.devices.returns_device(f)
-            if unread and all(only_asks(facts.names, s) for s in f.body):
+            if unread and all(only_asks(facts.names, s) for s in f.body) and not facts.is_taken_beside(f.name):
                 yield Change(f, self.edit(facts, f, f"{f.name}() removed: nothing calls it any more"), None, (f,))
 
     def _branches(self, facts: Facts, gone: set[ast.AST]) -> Iterator[Change]:

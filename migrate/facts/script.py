@@ -57,6 +57,7 @@ CARRIED = (
     "defined_elsewhere",
     "handed_elsewhere",
     "taken",
+    "beside",
     "cuda_asked",
     "ours",
     "waiting",
@@ -131,6 +132,7 @@ class Facts:
         self.defined_elsewhere: frozenset[str] = frozenset()  # functions of those files
         self.handed_elsewhere: frozenset[str] = frozenset()  # functions that those give a launcher's names
         self.taken: Taken | None = None  # whether others take a name from it, where that is known
+        self.beside: Taken | None = None  # likewise of files beside it that are not migrated with it
         self.samplers_gone = False  # whether another file's DistributedSampler goes
         self.samplers_kept = False  # and whether one stays
         self.elsewhere: dict[str, dict[Any, object]] = {}  # what other files' options and functions are in each world
@@ -282,6 +284,10 @@ class Facts:
         """
         calls = (c for c in self.walk(ast.Call) if isinstance(c.func, ast.Name) and not c.keywords)
         return max((c.lineno for c in calls if c.func.id in ("exec", "globals")), default=0)  # type: ignore[attr-defined]
+
+    def is_taken_beside(self, name: str) -> bool:
+        """Whether a file that lies beside this one, and stays as it is, takes a name of it."""
+        return self.beside is not None and self.beside(name)
 
     @cached_property
     def is_library(self) -> bool:

@@ -135,7 +135,7 @@ def _still_wanted(options: Options) -> Callable[[str], bool]:
 def _unfollowed(facts: Facts) -> Iterator[Note]:
     """Modules that the script imports by a name that does not show: they keep their device calls, where it has none."""
     for call in facts.walk(ast.Call):
-        if unfollowed(call):
+        if unfollowed(call, facts.tree):
             line, column, _, _ = facts.text.key(call)
             says = f"`{facts.short(call)}`: which file that is does not show: migrate it too, its device calls stay"
             yield Note(line, column + 1, "PTM101", says)

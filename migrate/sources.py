@@ -194,8 +194,17 @@ def _asks(path: Path) -> _Asks:
             asks.names.append((folder, parts))
             asks.names += [(folder, (*parts, a.name)) for a in node.names]
         elif isinstance(node, ast.Call) and node.args and _imports_by_name(node):
-            _ask_by_name(node.args[0], asks)
+            for name in _given_to(node.args[0], tree):
+                _ask_by_name(name, asks)
     return asks
+
+
+def _given_to(name: ast.expr, tree: ast.Module) -> list[ast.expr]:
+    """What a name that is imported by is given in the file: `name = "models." + kind`, `import_module(name)`."""
+    if not isinstance(name, ast.Name):
+        return [name]
+    given = (s for s in walk(tree, ast.Assign) if any(isinstance(t, ast.Name) and t.id == name.id for t in s.targets))
+    return [s.value for s in given]
 
 
 def _does_something(s: ast.stmt) -> bool:
@@ -224,12 +233,13 @@ def _imports_by_name(call: ast.Call) -> bool:
     return isinstance(f, ast.Name) and f.id in ("import_module", "__import__")
 
 
-def unfollowed(call: ast.Call) -> bool:
+def unfollowed(call: ast.Call, tree: ast.Module) -> bool:
     """`import_module(args.trainer)`: an import by a name that only a run of the script tells."""
     if not _imports_by_name(call) or not call.args:
         return False
     asks = _Asks()
-    _ask_by_name(call.args[0], asks)
+    for name in _given_to(call.args[0], tree):
+        _ask_by_name(name, asks)
     return not (asks.names or asks.packages)
 
 
@@ -243,11 +253,13 @@ def _ask_by_name(name: ast.expr, asks: _Asks) -> None:
         start = name.values[0]
     elif isinstance(name, ast.BinOp):
         start = name.left
+        while isinstance(start, ast.BinOp):  # "models." + kind + "_model"
+            start = start.left
     elif isinstance(name, ast.Call) and isinstance(name.func, ast.Attribute) and name.func.attr == "format":
         start = name.func.value
     if not (isinstance(start, ast.Constant) and isinstance(start.value, str)):
         return
-    package, dot, _ = start.value.partition("{")[0].rpartition(".")
+    package, dot, _ = start.value.partition("{")[0].partition("%")[0].rpartition(".")
     if dot:
         asks.packages.append(tuple(package.split(".")))
 

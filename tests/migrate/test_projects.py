@@ -124,6 +124,22 @@ def test_modules_imported_by_name_come_along(tmp_path):
     assert names(tmp_path / "train.py") == {"train.py", "models/a.py", "models/b.py", "losses.py"}
 
 
+@pytest.mark.parametrize(
+    "asks",
+    [
+        "importlib.import_module('models.' + name + '_model')",
+        "importlib.import_module('models.%s_model' % name)",
+        "importlib.import_module('models.{}'.format(name))",
+        "which = 'models.' + name + '_model'\nimportlib.import_module(which)",
+        "def find(name):\n    which = f'models.{name}'\n    return importlib.import_module(which)",
+    ],
+)
+def test_all_that_a_name_may_mean_comes_along(tmp_path, asks):
+    more = {"models/a.py": "", "models/b_model.py": "", "other.py": ""}
+    write(tmp_path, **{"train.py": f"import importlib\n{asks}\n", **more})
+    assert names(tmp_path / "train.py") == {"train.py", "models/a.py", "models/b_model.py"}
+
+
 def test_a_package_goes_before_a_module_of_its_name_and_circles_end(tmp_path):
     more = {"utils/__init__.py": "from .a import x\n", "utils/a.py": "from . import b\nx = 1\n", "utils.py": ""}
     write(tmp_path, **{"train.py": "import utils\n", **more, "utils/b.py": "from . import a\n"})
@@ -449,7 +465,15 @@ def test_without_a_lifted_script_they_stay(tmp_path, old, new):
 
 @pytest.mark.parametrize(
     ("name", "told"),
-    [("args.trainer", 1), ("'net.' + args.trainer", 0), ("f'net.{args.trainer}'", 0), ("'net'", 0), ("names[0]", 1)],
+    [
+        ("args.trainer", 1),
+        ("'net.' + args.trainer", 0),
+        ("'net.' + args.trainer + '_net'", 0),
+        ("other", 1),
+        ("f'net.{args.trainer}'", 0),
+        ("'net'", 0),
+        ("names[0]", 1),
+    ],
 )
 def test_a_module_by_a_name_that_does_not_show_is_told_of(name, told):
     source = f"import torch\nfrom importlib import import_module\nt = import_module({name})\n"

@@ -362,7 +362,7 @@ class Trainer(Options, Whereabouts):
         if combined is None:
             return divide_loader(loader, self.runtime, train, limit, moves=False)
         _, parts = self.runtime.strategy.data_place()
-        one = lambda each: divide_loader(each, self.runtime, train, limit, moves=False)  # noqa: E731
+        one = lambda each: divide_loader(each, self.runtime, train, limit, moves=False, alone=False)  # noqa: E731
         return combined.divided(one, self.runtime, 1 if self.runtime.global_batch else parts)
 
     # -- ends -----------------------------------------------------------------------------------------------------

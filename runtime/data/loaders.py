@@ -31,20 +31,23 @@ if TYPE_CHECKING:
     from ..handle import Runtime
 
 
-def divide_loader(loader: Any, runtime: Runtime, train: bool, limit: int | None = None, moves: bool = True) -> Any:
+def divide_loader(
+    loader: Any, runtime: Runtime, train: bool, limit: int | None = None, moves: bool = True, alone: bool = True
+) -> Any:
     """`loader` for this rank; with one process on the CPU, the very same object.
 
     `train` decides the rule (whole batches go round in evaluation) and whether `runtime.share` follows this loader.
     `limit`: at most so many of the script's batches are wanted (evaluation). `moves`: are its batches to be brought to
-    the device? A Trainer does that itself.
+    the device? A Trainer does that itself. `alone`: it is not one of several that an evaluation goes through together.
     """
     if runtime.world_size == 1 or already_divided(loader):
         return PlacedLoader(loader, runtime) if moves and not runtime.on_cpu else loader
     if isinstance(loader, Batches):
         loader = loader.loader()
     several_hold_a_part = runtime.strategy.data_place()[1] < runtime.world_size  # and must see the very same samples
-    kind = IndexedLoader if is_indexed(loader) and not several_hold_a_part else SentLoader
-    return kind(loader, runtime, train, limit, moves)
+    if is_indexed(loader) and not several_hold_a_part:
+        return IndexedLoader(loader, runtime, train, limit, moves, alone)
+    return SentLoader(loader, runtime, train, limit, moves)
 
 
 def already_divided(loader: Any) -> bool:
@@ -190,17 +193,25 @@ class _Parts:
 class IndexedLoader(DividedLoader):
     """A DataLoader of this rank's own over the same data set, which asks only for this rank's samples."""
 
-    def __init__(self, loader: DataLoader, runtime: Runtime, train: bool, limit: int | None, moves: bool = True):
+    def __init__(
+        self,
+        loader: DataLoader,
+        runtime: Runtime,
+        train: bool,
+        limit: int | None,
+        moves: bool = True,
+        alone: bool = True,
+    ):
         super().__init__(loader, runtime, train, limit, moves)
         rank, world = runtime.rank, runtime.world_size
         ahead = not train
         most = limit if ahead else None
         shared = SharedBatches(loader.batch_sampler, runtime.group, rank, ahead, most, self.forget_stream)
         self.sampler_parts = _Parts(shared, self.rule, rank, world, limit)
-        if (self.rule == "slice" or runtime.global_batch) and loader.num_workers:
-            self.sampler_parts.drawn = WorkerSamples(loader.dataset, loader.collate_fn, loader.worker_init_fn)
-            self.sampler_parts.seeds = self.share_seeds
-        elif self.rule == "slice":
+        exact = self.rule == "slice" or (runtime.global_batch and alone)
+        if exact and (samples := WorkerSamples.of(loader)) is not None:
+            self.sampler_parts.drawn, self.sampler_parts.seeds = samples, self.share_seeds
+        elif self.rule == "slice" and not loader.num_workers:
             self.sampler_parts.drawn = DrawnSamples(loader.dataset, loader.collate_fn, runtime)
         self.sampler_parts.tells_every = self.rule == "deal" and runtime.global_batch and not loader.num_workers
         apart = rank > 0 and (loader.generator is not None or self.sampler_parts.seeds is not None)

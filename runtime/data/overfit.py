@@ -20,4 +20,4 @@ def in_order(loaders: Any) -> Any:
     if loaders is None or not is_indexed(loaders) or type(loaders.batch_sampler) is not BatchSampler:
         return loaders
     sampler = SequentialSampler(loaders.dataset)
-    return rebuilt_loader(loaders, BatchSampler(sampler, loaders.batch_size, loaders.drop_last), None)
+    return rebuilt_loader(loaders, BatchSampler(sampler, loaders.batch_size, loaders.drop_last))

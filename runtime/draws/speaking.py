@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Set
 from functools import partial
 from types import FunctionType, ModuleType
@@ -25,15 +26,67 @@ def may_draw(module: torch.nn.Module, roots: Iterable[str]) -> bool:
     return speaks_of(DRAWS, held_by(module), roots)
 
 
+# of torchvision, beside those that begin with Random; https://docs.pytorch.org/vision/stable/transforms.html
+AUGMENTS = {
+    *("ColorJitter", "AutoAugment", "RandAugment", "TrivialAugmentWide", "AugMix", "ElasticTransform", "GaussianBlur"),
+    *("GaussianNoise", "ScaleJitter", "MixUp", "CutMix", "JPEG"),
+}
+MOST = 2000  # objects that are looked at
+
+
+def data_may_draw(data: Any) -> bool:
+    """Whether a data set, or a collate_fn, may draw as it loads samples: by its code, or a transform that it keeps."""
+    held = list(itertools.islice(_reached(data), MOST))
+    if any(_augments(type(value)) for value in held):
+        return True
+    functions = [function for value in held for function in _plain(value) if not _foreign(function)]
+    return speaks_of(DRAWS, held, ("__getitem__", "__getitems__", "__call__", "forward", "transform"), functions)
+
+
+def _augments(kind: type) -> bool:
+    of_transforms = kind.__module__.startswith("torchvision.transforms")
+    return of_transforms and (kind.__name__.startswith("Random") or kind.__name__ in AUGMENTS)
+
+
+def _reached(value: Any) -> Iterator[Any]:
+    """An object, and what it holds as attributes and in containers, of any depth; of functions what they close over."""
+    waiting, seen = [value], set[int]()
+    while waiting:
+        value = waiting.pop()
+        if id(value) in seen or isinstance(value, (str, bytes, int, float, torch.Tensor, type, ModuleType)):
+            continue
+        seen.add(id(value))
+        if isinstance(value, (list, tuple, set, frozenset)):
+            waiting += itertools.islice(value, 100)
+        elif isinstance(value, dict):
+            waiting += itertools.islice(value.values(), 100)
+        else:
+            yield value
+            waiting += getattr(value, "__dict__", {}).values()
+            waiting += getattr(value, "__self__", None), getattr(value, "func", None), getattr(value, "args", None)
+            waiting += [cell.cell_contents for cell in getattr(value, "__closure__", None) or () if _is_set(cell)]
+
+
+def _is_set(cell: Any) -> bool:
+    try:
+        return cell.cell_contents is not None
+    except ValueError:
+        return False
+
+
 def held_by(module: torch.nn.Module) -> list[Any]:
     """The parts of a module, and what these keep as attributes."""
     return [value for part in module.modules() for value in (part, *vars(part).values())]
 
 
-def speaks_of(words: Set[str], held: Iterable[Any], roots: Iterable[str]) -> bool:
-    """Whether the code of methods of these objects, and of what they call by name, has one of the words as a name."""
+def speaks_of(
+    words: Set[str], held: Iterable[Any], roots: Iterable[str], functions: Iterable[FunctionType] = ()
+) -> bool:
+    """Whether the code of methods of these objects or of `functions`, and of what they call by name, has one of the
+    words as a name.
+    """
     methods = _methods(held)
-    waiting, seen = [function for name in roots for function in methods.get(name, ())], set()
+    waiting, seen = [*functions, *(function for name in roots for function in methods.get(name, ()))], set()
     while waiting:
         function = waiting.pop()
         if function in seen:

@@ -1,4 +1,4 @@
-"""What a worker loads of a batch that is cut: all of it where samples or collating draw, else its rank's part."""
+"""What a worker loads of a batch that is cut: all of it where samples or collating may draw, else its rank's part."""
 
 import random
 
@@ -6,78 +6,99 @@ import pytest
 import torch
 from ptmigrate.runtime.data.divide import Share
 from ptmigrate.runtime.data.in_workers import WorkerSamples
-from torch.utils.data import Dataset, default_collate
+from torch.utils.data import DataLoader, Dataset, Subset, default_collate
 
 BATCH = list(range(10))
 
 
-class Counted(Dataset):
-    def __init__(self, draws):
-        self.draws, self.loads = draws, 0
+class Plain(Dataset):
+    def __len__(self):
+        return 30
 
     def __getitem__(self, index):
-        self.loads += 1
-        return torch.tensor([index + (random.random() if self.draws else 0.0)])
+        return torch.tensor([float(index)])
+
+
+class Drawn(Plain):
+    def __getitem__(self, index):
+        return torch.tensor([index + random.random()])
+
+
+class OfSome(Plain):
+    """Draws for few samples, and for none of the first batch."""
+
+    def __getitem__(self, index):
+        return torch.tensor([index + (random.random() if index > 20 else 0.0)])
+
+
+class Batches(Drawn):
+    """Gives a batch at once, as torch does not ask for it."""
+
+    def __getitems__(self, indices):
+        return torch.tensor([[index + random.random()] for index in indices])
 
 
 def masked(samples):
     return default_collate(samples) + torch.rand(len(samples), 1)
 
 
+def as_it_is(batch):
+    return batch
+
+
 def ragged(samples):
     return [len(samples), torch.rand(3)]
 
 
-def loaded(samples, rank, batches=2):
+def samples_of(data, collate=default_collate):
+    return WorkerSamples.of(DataLoader(data, 10, collate_fn=collate, num_workers=2))
+
+
+def loaded(samples, rank, batches=(BATCH, range(15, 25))):
     random.seed(0)
     torch.manual_seed(0)
-    return [samples.collate(samples.__getitems__(Share.of(BATCH, rank, 3))) for _ in range(batches)]
+    return [samples.collate(samples.__getitems__(Share.of(list(batch), rank, 3))) for batch in batches]
 
 
 @pytest.mark.parametrize(
-    "draws, collate", [(False, default_collate), (True, default_collate), (False, masked), (True, masked)]
+    "data, collate",
+    [
+        (Drawn(), default_collate),
+        (OfSome(), default_collate),
+        (Plain(), masked),
+        (Drawn(), masked),
+        (Subset(Drawn(), range(25)), default_collate),
+        (Batches(), as_it_is),
+    ],
 )
-def test_the_parts_are_the_batch(draws, collate):
+def test_the_parts_are_the_batch(data, collate):
+    parts = [loaded(samples_of(data, collate), rank) for rank in range(3)]
     random.seed(0)
     torch.manual_seed(0)
-    data = Counted(draws)
-    whole = [collate([data[index] for index in BATCH]) for _ in range(2)]
-    parts = [loaded(WorkerSamples(Counted(draws), collate, None), rank) for rank in range(3)]
-    for number, batch in enumerate(whole):
-        assert torch.equal(torch.cat([part[number] for part in parts]), batch)
+    for number, batch in enumerate((BATCH, range(15, 25))):
+        whole = collate(data.__getitems__(list(batch)) if isinstance(data, Batches) else [data[i] for i in batch])
+        assert torch.equal(torch.cat([part[number] for part in parts]), whole)
 
 
-@pytest.mark.parametrize(
-    "draws, collate, loads", [(False, default_collate, 10 + 4), (True, default_collate, 20), (False, masked, 20)]
-)
-def test_what_is_loaded(draws, collate, loads):
-    samples = WorkerSamples(Counted(draws), collate, None)
-    loaded(samples, 0)
-    assert samples.dataset.loads == loads
-
-
-def test_the_workers_of_the_next_epoch_know():
-    samples = WorkerSamples(Counted(False), default_collate, None)
-    loaded(samples, 1, 1)
-    samples.draws = int(samples.learned)
-    loaded(samples, 1, 1)
-    assert samples.dataset.loads == 10 + 3
+def test_where_nothing_draws_each_rank_loads_its_own():
+    assert samples_of(Plain()) is None
+    assert WorkerSamples.of(DataLoader(Drawn(), 10)) is None, "without workers drawing.py does it"
 
 
 def test_a_rank_without_samples_borrows_one():
-    samples = WorkerSamples(Counted(True), default_collate, None)
-    batch = samples.collate(samples.__getitems__(Share.of([5], 2, 3)))
-    assert batch.shape == (1, 1) and samples.dataset.loads == 1
+    samples = samples_of(Drawn())
+    assert samples.collate(samples.__getitems__(Share.of([5], 2, 3))).shape == (1, 1)
 
 
 def test_what_cannot_be_cut_is_collated_alone():
-    samples = WorkerSamples(Counted(False), ragged, None)
-    assert [batch[0] for batch in loaded(samples, 2)] == [3, 3]
+    assert [batch[0] for batch in loaded(samples_of(Plain(), ragged), 2)] == [3, 3]
 
 
-@pytest.mark.parametrize("draws, loads", [(True, 2 * 10), (False, 10)])
-def test_a_batch_of_another_rank_is_loaded_where_its_samples_draw(draws, loads):
-    samples = WorkerSamples(Counted(draws), default_collate, None)
+@pytest.mark.parametrize("collate", [default_collate, masked])
+def test_a_batch_of_another_rank_is_drawn_and_not_given(collate):
+    samples = samples_of(Drawn(), collate)
     random.seed(0)
-    assert [samples.collate(samples.__getitems__(Share(BATCH, slice(0)))) for _ in range(2)] == [None, None]
-    assert samples.dataset.loads == loads
+    assert samples.collate(samples.__getitems__(Share(BATCH, slice(0)))) is None
+    drawn = random.random()
+    random.seed(0)
+    assert drawn == [random.random() for _ in range(11)][-1]

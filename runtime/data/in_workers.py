@@ -7,14 +7,18 @@ keep their rank's samples; in evaluation, where whole batches go round, they loa
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
+import torch
 from torch.utils.data import DataLoader, Dataset, get_worker_info
 
+from ..checkpoint import randomness
 from .divide import Share
 from .drawing import load
-from .move import batch_size_of, slice_batch
+from .move import holds_tensors, slice_batch
+
+KINDS = ("torch", "random", "numpy")  # of generators that a worker seeds
 
 
 class WorkerSamples(Dataset):
@@ -56,11 +60,24 @@ class WorkerSamples(Dataset):
         single = isinstance(samples, list) and len(samples) == total  # what `__getitems__` gives may be a batch already
         if single and not self.collating_draws:
             return self.collate_fn(samples[start:stop]) if stop else None
+        before = randomness.capture(KINDS)
         batch = self.collate_fn(samples)
-        if not stop:
-            return None
-        if (start, stop) == (0, total):
-            return batch
-        if batch_size_of(batch) == total:
+        if not stop or (start, stop) == (0, total):
+            return batch if stop else None
+        if has_rows(batch, total):
             return slice_batch(batch, start, stop)
-        return self.collate_fn(samples[start:stop] if single else load(self.dataset, self.share.batch[start:stop]))
+        after = randomness.capture(KINDS)
+        randomness.restore(before)
+        own = self.collate_fn(samples[start:stop] if single else load(self.dataset, self.share.batch[start:stop]))
+        randomness.restore(after)
+        return own
+
+
+def has_rows(batch: Any, total: int) -> bool:
+    """Whether all that a batch holds has one row for each of its samples."""
+    if isinstance(batch, Mapping):
+        return all(has_rows(value, total) for value in batch.values())
+    if isinstance(batch, (list, tuple)) and holds_tensors(batch):
+        return all(has_rows(value, total) for value in batch)
+    of_rows = isinstance(batch, (torch.Tensor, list, tuple)) or type(batch).__module__ == "numpy"
+    return of_rows and getattr(batch, "ndim", 1) > 0 and len(batch) == total

@@ -1,6 +1,7 @@
 """What a worker loads of a batch that is cut: all of it where samples or collating may draw, else its rank's part."""
 
 import random
+from dataclasses import dataclass
 
 import pytest
 import torch
@@ -50,6 +51,19 @@ def ragged(samples):
     return [len(samples), torch.rand(3)]
 
 
+def flat(samples):
+    return torch.cat(samples + samples), torch.tensor([0, len(samples)]) + torch.rand(2).long()
+
+
+@dataclass
+class Batch:
+    x: torch.Tensor
+
+
+def kept(samples):
+    return Batch(masked(samples))
+
+
 def samples_of(data, collate=default_collate):
     return WorkerSamples.of(DataLoader(data, 10, collate_fn=collate, num_workers=2))
 
@@ -90,8 +104,17 @@ def test_a_rank_without_samples_borrows_one():
     assert samples.collate(samples.__getitems__(Share.of([5], 2, 3))).shape == (1, 1)
 
 
-def test_what_cannot_be_cut_is_collated_alone():
-    assert [batch[0] for batch in loaded(samples_of(Plain(), ragged), 2)] == [3, 3]
+@pytest.mark.parametrize(
+    "collate, length", [(ragged, lambda b: b[0]), (flat, lambda b: len(b[0]) // 2), (kept, lambda b: len(b.x))]
+)
+def test_what_has_no_row_for_each_sample_is_collated_alone(collate, length):
+    """The text of an EmbeddingBag, the boxes of a batch: and the stream goes on as one process's."""
+    assert [length(batch) for batch in loaded(samples_of(Plain(), collate), 2)] == [3, 3]
+    drawn = torch.rand(1)
+    torch.manual_seed(0)
+    for batch in (BATCH, range(15, 25)):
+        collate([Plain()[i] for i in batch])
+    assert torch.equal(torch.rand(1), drawn)
 
 
 @pytest.mark.parametrize("collate", [default_collate, masked])

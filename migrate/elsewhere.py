@@ -84,7 +84,7 @@ class Elsewhere:
 def of_projects(paths: list[Path], imports: Imports) -> dict[Path, Elsewhere]:
     """For each file, what the files that it imports, or that import it, say."""
     texts = {imports.real(p): _text(p) for p in paths}
-    files = {imports.real(p): OtherFile(p.stem, texts[imports.real(p)]) for p in paths}
+    files = {imports.real(p): OtherFile(p.stem, texts[imports.real(p)], p.absolute().parent.name) for p in paths}
     spoken = {p: said for p in paths if (said := _said(p, tuple(files.values()))) is not None}
     movers = {name: said for own in spoken.values() for name, said in own.movers.items()}
     for path, given in given_made(paths, movers).items() if len(paths) > 1 else ():

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from functools import cached_property
 
+from .arguments import argument
 from .names import Names
 from .scopes import Scopes
 
@@ -35,7 +36,7 @@ class OptionHolders:
                     continue
                 found[name].add(store)
                 given += [c for c in self._read(name) if c not in given]
-        return {name for name, stores in found.items() if self._only(name, stores)}
+        return {name for name, stores in found.items() if self._only(name, stores, given)}
 
     def _held(self, value: ast.expr) -> Iterator[tuple[str, ast.AST]]:
         """The names that hold a value, each with what stores it there."""
@@ -58,8 +59,12 @@ class OptionHolders:
     def _read(self, name: str) -> list[ast.expr]:
         return [n for n in self.names.nodes.of(ast.Name) if n.id == name and isinstance(n.ctx, ast.Load)]
 
-    def _only(self, name: str, stores: set[ast.AST]) -> bool:
+    def _only(self, name: str, stores: set[ast.AST], given: list[ast.expr]) -> bool:
         """Whether nothing else gives the name: no other store, and no parameter that may be something else."""
+        for f in (f for f in stores if isinstance(f, ast.FunctionDef)):
+            calls = self.names.nodes.calls.get(f.name, ())
+            if any((value := argument(call, f, name)) is not None and value not in given for call in calls):
+                return False
         for scope in self.scopes.by_node.values():
             if not stores.issuperset(scope.stores.get(name, ())):
                 return False

@@ -22,8 +22,9 @@ _DEFINED = re.compile(r"^(?:async +def|def|class) +(\w+)", re.MULTILINE)
 class OtherFile:
     """A file, which is parsed when something that it defines is asked for."""
 
-    def __init__(self, stem: str, text: str) -> None:
-        self.stem, self.text = stem, text
+    def __init__(self, stem: str, text: str, folder: str = "") -> None:
+        """`folder`: the name of the one that it lies in, where that is known."""
+        self.stem, self.text, self.folder = stem, text, folder
         self.names = frozenset(_DEFINED.findall(text))
         self._answers: dict[Callable[[str], object], object] = {}
 

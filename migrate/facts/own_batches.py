@@ -6,15 +6,10 @@ import ast
 from collections.abc import Callable
 
 from .names import Names
-from .nodes import walk
 from .scopes import Scope, Scopes
 
 LOADER = "torch.utils.data.DataLoader"
-# what a method may call that only moves what an object holds
-ASKING = (
-    *("isinstance", "hasattr", "getattr", "setattr", "is_tensor", "vars", "items", "keys", "values", "enumerate"),
-    *("zip", "list", "tuple", "dict", "append", "type", "pin_memory", "super"),
-)
+MOVERS = ("to", "cuda", "xpu", "mps")
 
 
 class OwnBatches:
@@ -41,6 +36,15 @@ class OwnBatches:
     ) -> ast.ClassDef | None:
         if isinstance(given, ast.Lambda):
             return class_of(given.body)
+        if isinstance(given, ast.Call):
+            if self.names.resolve(given.func) == "functools.partial" and given.args:
+                return self._collated(given.args[0], class_of, given_by)
+            called = [s for s in getattr(class_of(given), "body", ()) if getattr(s, "name", "") == "__call__"]
+            return given_by(called[0], 0) if called else None
+        if isinstance(given, ast.Attribute):  # Batch.make
+            return next(
+                (c for c in self.names.nodes.of(ast.ClassDef) if c.name == getattr(given.value, "id", "")), None
+            )
         home = self.scopes.scope_of(given).lookup(given.id) if isinstance(given, ast.Name) else None
         made = home.stores.get(given.id, []) if home is not None and isinstance(given, ast.Name) else []
         if len(made) != 1 or not isinstance(made[0], (ast.ClassDef, ast.FunctionDef)):
@@ -78,6 +82,40 @@ class OwnBatches:
 
 def only_moves(method: ast.FunctionDef) -> bool:
     """Whether it brings what its object holds to a device, and leaves it as it was."""
-    funcs = [c.func for c in walk(method, ast.Call)]
-    called = [f.attr if isinstance(f, ast.Attribute) else getattr(f, "id", "") for f in funcs]
-    return all(n in ("to", "cuda", "xpu", "mps", *ASKING) for n in called) and not any(walk(method, ast.BinOp))
+    return all(_moves(s) for s in method.body)
+
+
+def _moves(s: ast.stmt) -> bool:
+    if isinstance(s, ast.Expr):
+        is_set = isinstance(s.value, ast.Call) and getattr(s.value.func, "id", "") == "setattr"
+        return _is_moved(s.value.args[-1]) if is_set else isinstance(s.value, ast.Constant)  # type: ignore[attr-defined]
+    if isinstance(s, ast.Return):
+        made = isinstance(s.value, ast.Call) and isinstance(s.value.func, ast.Name)
+        given = [*s.value.args, *(k.value for k in s.value.keywords)] if made else []  # type: ignore[union-attr]
+        return all(map(_is_moved, given)) if made else s.value is None or isinstance(s.value, ast.Name)
+    if isinstance(s, ast.Assign):
+        return all(isinstance(t, (ast.Name, ast.Attribute, ast.Tuple)) for t in s.targets) and _is_moved(s.value)
+    if isinstance(s, (ast.For, ast.If)):
+        return all(map(_moves, [*s.body, *s.orelse]))
+    return isinstance(s, ast.Pass)
+
+
+def _is_moved(value: ast.expr) -> bool:
+    """`self.x.to(device)`, and several of them; what is neither cast nor computed."""
+    if isinstance(value, ast.Call):
+        f, keywords = value.func, {k.arg for k in value.keywords}
+        if isinstance(f, ast.Attribute):
+            return (
+                f.attr in MOVERS
+                and len(value.args) < 2
+                and keywords <= {"device", "non_blocking"}
+                and _is_moved(f.value)
+            )
+        return getattr(f, "id", "") in ("list", "tuple", "dict") and all(map(_is_moved, value.args))
+    if isinstance(value, (ast.Tuple, ast.List)):
+        return all(map(_is_moved, value.elts))
+    if isinstance(value, (ast.ListComp, ast.GeneratorExp)):
+        return _is_moved(value.elt)
+    if isinstance(value, ast.IfExp):
+        return _is_moved(value.body) and _is_moved(value.orelse)
+    return _is_moved(value.value) if isinstance(value, ast.DictComp) else isinstance(value, (ast.Name, ast.Attribute))

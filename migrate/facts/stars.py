@@ -27,6 +27,8 @@ def imported_there(
     found = (
         [o for o in others if o.stem == stem] if star.level or root not in LIBRARIES | sys.stdlib_module_names else []
     )
+    inner = package.rpartition(".")[2]
+    found = [o for o in found if star.level or not inner or o.folder in ("", inner)]
     is_star = star.names[0].name == "*"
     if len(found) != 1 or stem in above or (is_star and "__all__" in found[0].text):
         return {}

@@ -152,7 +152,7 @@ def _weighs_elsewhere(facts: Facts) -> ast.Call | None:
 def _changed(s: ast.stmt) -> set[str]:
     """What a statement changes a part of: `centres[c] = z.mean(0)`, `centres[c].mul_(0.9)`."""
     targets = s.targets if isinstance(s, ast.Assign) else [s.target] if isinstance(s, ast.AugAssign) else []
-    changed: list[ast.expr] = [t.value for t in targets if isinstance(t, ast.Subscript)]
+    changed: list[ast.expr] = [t.value for t in targets if isinstance(t, ast.Subscript) and not _is_key(t.slice)]
     if isinstance(s, ast.Expr):
         funcs = [c.func for c in walk(s, ast.Call)]
         changed = [f.value for f in funcs if isinstance(f, ast.Attribute) and f.attr.endswith("_")]
@@ -162,6 +162,11 @@ def _changed(s: ast.stmt) -> set[str]:
             of = of.func if isinstance(of, ast.Call) else of.value
         names.add(of.id if isinstance(of, ast.Name) else "")
     return names - {"self", ""}
+
+
+def _is_key(place: ast.expr) -> bool:
+    """The "spread" of `stats["spread"]`: another entry is none of the loss."""
+    return isinstance(place, ast.Constant) and isinstance(place.value, str)
 
 
 def _feeding(body: list[ast.stmt]) -> set[ast.stmt]:

@@ -147,14 +147,19 @@ def _around(facts: Facts, node: ast.AST, read: set[str]) -> Iterator[tuple[int, 
 def _handing_on(facts: Facts, moved: ast.AST, read: set[str]) -> Iterator[tuple[ast.AST, set[str]]]:
     """The calls of a function that moved what it is given, with the names that they give it."""
     f = next((up for up in facts.scopes.ancestors(moved) if isinstance(up, ast.FunctionDef)), None)
-    if (
-        f is None
-        or f.name.startswith("__")
-        or not read & {a.arg for a in (*f.args.posonlyargs, *f.args.args)} - {"self"}
-    ):
+    if f is None or f.name.startswith("__"):
         return
+    for s in reversed(list(_assigns(f))):  # x, y = batch
+        read = read | _taken_from(s.value) if _set_by(s) & read else read
+    if not read & {a.arg for a in (*f.args.posonlyargs, *f.args.args)} - {"self"}:
+        return
+    holder = facts.scopes.parents.get(f)
     for call in facts.names.nodes.calls.get(f.name, ()):
-        yield call, {n.id for a in given_to(call) for n in walk(a, ast.Name)}
+        of = call.func
+        own = isinstance(of, ast.Attribute) and facts.classes.is_self(of.value)
+        own = own and any(up is holder for up in facts.scopes.ancestors(of))
+        if own or (holder is facts.tree and isinstance(of, ast.Name)):
+            yield call, {n.id for a in given_to(call) for n in walk(a, ast.Name)}
 
 
 def _feeds_network(facts: Facts, draw: ast.Call) -> bool:

@@ -22,6 +22,7 @@ NOT = {
     "something else, too": "ns = p.parse_args()\nns = 3",
     "something else elsewhere": "ns = p.parse_args()\ndef f():\n    for ns in range(3):\n        print(ns)",
     "a parameter of others": "ns = p.parse_args()\ndef f(ns):\n    return ns\nf(3)",
+    "given something else by another call": "def f(ns):\n    return ns\nf(p.parse_args())\nf(torch.ones(2))",
     "the rest": "x, ns = p.parse_known_args()",
     "a part of it": "ns = p.parse_args().device",
 }

@@ -120,6 +120,17 @@ def test_those_of_libraries_and_of_other_values_are_not(before, there):
     assert resolved("t.zeros", before, utils=there) not in ("numpy.zeros", "utils.device.zeros")
 
 
+def test_another_package_with_a_file_of_that_name_is_not_the_project_s(tmp_path):
+    (tmp_path / "lib").mkdir()
+    for name, full in (
+        ("fancy.losses", "fancy.losses.cross_entropy"),
+        ("lib.losses", "torch.nn.functional.cross_entropy"),
+    ):
+        facts = Facts(f"from {name} import cross_entropy\ncross_entropy\n")
+        facts.others = (OtherFile("losses", "from torch.nn.functional import cross_entropy\n", "lib"),)
+        assert facts.names.resolve(facts.tree.body[-1].value) == full
+
+
 COMMON = "import torch as th\nimport torch.nn as nn\ndev = th.device('cuda' if th.cuda.is_available() else 'cpu')\n"
 TRAIN = """
 net = nn.Linear(4, 3).to(dev)

@@ -46,6 +46,11 @@ MIXES = {
     "in the order of the batch": NESTED.replace(LOSS, "        loss = criterion(out.sort(dim=0)[0], y)\n"),
 }
 MIXES_NOT = {
+    "another entry of what holds the loss": NESTED.replace("for epoch in", "stats = {}\nfor epoch in").replace(
+        LOSS,
+        "        stats['spread'] = out.detach().std(0).mean()\n        stats['loss'] = criterion(out, y)\n"
+        "        loss = stats['loss']\n",
+    ),
     "a part of what the loss does not read": NESTED.replace("for epoch in", CENTRES).replace(
         LOSS, LOSS + "        centres[0] = out.detach()[y == 0].mean(0)\n"
     ),

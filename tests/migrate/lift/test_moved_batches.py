@@ -206,6 +206,11 @@ def test_an_evaluation_in_an_expression_whose_batches_a_function_moved(tmp_path)
     assert "in on_device(val)" in check_on_card(tmp_path, text.replace("\nclass Engine", MOVER))
 
 
+def test_a_method_of_that_name_of_something_else_moved_nothing():
+    text = ENGINE.replace("SUM", "sum(len(seen.move(b)) for b in val)").replace("ds = Tens", "seen = Seen()\nds = Tens")
+    assert "on_device" not in migrate_text(text).text
+
+
 def test_what_such_a_method_did_not_move_stays():
     text = ENGINE.replace("SUM", "sum(len(b[0]) for b in val)")
     assert "on_device" not in migrate_text(text).text

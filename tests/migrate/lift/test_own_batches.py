@@ -58,6 +58,20 @@ FROM_ROWS = SCALED.replace("__init__(self, x, y):\n        self.x, self.y = x, y
 MORE = {
     "it scales": SCALED,
     "it casts": TEXT.replace("TO", CASTS),
+    "it scales in place": TEXT.replace(
+        "TO", "self.x, self.y = self.x.float().to(device), self.y.to(device)\n        self.x /= 255"
+    ),
+    "it casts by an argument": TEXT.replace(
+        "TO", "self.x = self.x.to(device, torch.float32)\n        self.y = self.y.to(device)"
+    ),
+    "it casts by a keyword": TEXT.replace(
+        "TO", "self.x = self.x.to(device=device, dtype=torch.float32)\n        self.y = self.y.to(device)"
+    ),
+    "it counts": FLOATS.replace("TO", MOVES + "\n        self.moved = True"),
+    "it cuts": FLOATS.replace("TO", MOVES + "\n        self.x, self.y = self.x[:3], self.y[:3]"),
+    "partial": SCALED.replace("collate_fn=collate", "collate_fn=functools.partial(collate)").replace(
+        "import torch\n", "import functools\nimport torch\n", 1
+    ),
     "counted": SCALED.replace("for batch in train:", "for i, batch in enumerate(train):"),
     "not assigned": SCALED.replace("batch = batch.to(device)", "batch.to(device)"),
     "a loader made in the loop": SCALED.replace("in train:", "in DataLoader(data[:8], 4, collate_fn=collate):"),

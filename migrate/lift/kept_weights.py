@@ -9,8 +9,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 
-from ..facts.copies import by_constructor, copies_of_weights, last_name
+from ..facts.copies import before_training, by_constructor, copies_of_weights, last_name
 from ..facts.handed_copies import copies_of_given, handed
 from ..facts.other_files import found_there
 from ..facts.scopes import Scope
@@ -37,13 +38,22 @@ def kept_weights(facts: Facts, binder: Binder, variables: Variables, unit: str) 
         own = f"self.{variables.attributes[Variable('', n)]}"
         made = made_values(facts, n, binder.trunk_scope)
         for there, c in filter(None, (_class(facts, v) for v in made if len(made) == 1)):
-            for kept, is_list in _kept(there, None if there is facts else by_constructor):
+            for kept, is_list in _kept(there, None if there is facts else partial(_made_early, facts, n)):
                 if isinstance(kept, ast.Attribute) and c in there.scopes.ancestors(kept):
                     lines += _moved(f"{own}.{kept.attr}", is_list, unit)
         of_own = (h for _, name, home, h in kept_of_handed(facts) if name == n and home is binder.trunk_scope)
         for attribute, is_list in dict.fromkeys(of_own):
             lines += _moved(f"{own}.{attribute}", is_list, unit)
     return lines
+
+
+def _made_early(facts: Facts, name: str, there: Facts, node: ast.AST) -> bool:
+    """Whether it runs when the object is made, or when a method is called above the training: `ema.register()`."""
+    if by_constructor(there, node):
+        return True
+    f = next((up for up in there.scopes.ancestors(node) if isinstance(up, ast.FunctionDef)), None)
+    calls = facts.calls_of(f.name) if f is not None else []
+    return any(getattr(c.func.value, "id", "") == name and before_training(facts, c) for c in calls)  # type: ignore[attr-defined]
 
 
 def kept_of_handed(facts: Facts) -> Iterator[tuple[ast.Call, str, Scope, tuple[str, bool]]]:

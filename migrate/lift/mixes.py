@@ -38,7 +38,7 @@ STRAIGHT = replace(BATCH, straight=True)
 def mixes_samples(facts: Facts, train: DataPass) -> CannotLift | None:
     """Why the step needs whole batches: the first operation that mixes samples on the way to what is differentiated."""
     flow = flow_of(facts, train)
-    feeds = _feeding(train.body)
+    feeds = feeding(train.body)
     elsewhere = _compares_elsewhere(facts)
     if elsewhere is not None:
         says = f"`{facts.short(elsewhere)}` is made in another file, and by its name compares the samples of a batch"
@@ -169,7 +169,7 @@ def _is_key(place: ast.expr) -> bool:
     return isinstance(place, ast.Constant) and isinstance(place.value, str)
 
 
-def _feeding(body: list[ast.stmt]) -> set[ast.stmt]:
+def feeding(body: list[ast.stmt]) -> set[ast.stmt]:
     """The simple statements that what is differentiated depends on; metrics on the way are none of them."""
     kinds = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr)
     simple = [n for s in body for n in walk_here(s) if isinstance(n, kinds)]

@@ -9,6 +9,7 @@ from ..facts.arguments import argument_at
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from ..facts.spelled import spelled
+from .changed_behind import changed_behind
 from .constant import check_constant
 from .draws import draws
 from .fixed_sizes import BATCH_SIZE, is_fixed_number
@@ -203,6 +204,9 @@ def _check_order(facts: Facts, train: DataPass, o: Optimization) -> None:
     at = train.body.index(o.backward)
     scheduled, held = False, Held(facts, changed | filled, train.loop, filled)
     _check_draws(facts, train.body[at + 1 :], o)
+    below = [s for s in train.body[at + 1 :] if s not in o.dropped]
+    if (behind := changed_behind([*train.body[: at + 1], *below], at)) is not None:
+        raise CannotLift(behind, f"`{facts.short(behind)}` changes what the loss is computed of")
     for s in train.body[at + 1 :]:
         stepped = method_call(s, "step")
         scheduled = scheduled or (stepped is not None and stepped[0] == o.batch_scheduler)

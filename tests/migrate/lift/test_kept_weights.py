@@ -111,6 +111,19 @@ def test_those_of_a_class_in_another_file(tmp_path):
     assert "self.average.shadow[key] = value.to(self.device)" in texts["main"]
 
 
+LATER = AVERAGE.replace(
+    "def __init__(self, model):",
+    "def __init__(self, model):\n        self.model = model\n\n    def register(self):\n        model = self.model",
+)
+
+
+def test_those_that_a_method_of_another_file_makes_above_the_training(tmp_path):
+    """The moving average that is registered, as it is copied from script to script."""
+    made = "from average import Average\naverage = Average(net)\naverage.register()"
+    texts = check_project_on_card(tmp_path, main=script(made, after="average.update(net)", shown=SUMS), average=LATER)
+    assert "self.average.shadow[key] = value.to(self.device)" in texts["main"]
+
+
 HANDED = """\
 class Average:
     def __init__(self):

@@ -58,11 +58,27 @@ def made_by_functions(of: BatchCall) -> Value | None:
     for home, e, file, f in handed_back(run.facts, call.func):
         if f is not None:
             found.append(_run_there(of, There(file or HERE, home, f, None)))
+        elif isinstance(e, ast.Subscript) and (functions := _functions_there(home, e)):
+            found += [_run_there(of, There(file or HERE, home, g, None)) for g in functions]
         elif home is run.facts:
             found.append(as_if(run, call, ast.Call(e, call.args, call.keywords)))
         elif isinstance(e, ast.Call) and file is not None and (there := _object_there(home, e, file)) is not None:
             found.append(_run_there(of, there))
+        elif file is not None:
+            found += [_run_there(of, There(file, home, g, None)) for g in _functions_there(home, e)]
     return run.joined(found) if found else None
+
+
+def _functions_there(home: Facts, e: ast.expr) -> list[ast.FunctionDef]:
+    """The functions of a file that it hands back by name, by `partial(hard, margin=1)`, or out of a table."""
+    given = [e]
+    if isinstance(e, ast.Call) and home.names.resolve(e.func) == "functools.partial":
+        given = e.args[:1]
+    elif isinstance(e, ast.Subscript) and isinstance(e.value, ast.Name):
+        tables = home.devices.assigned(e.value.id, home.scopes.module) or []
+        given = [v for t in tables if isinstance(t, ast.Dict) for v in t.values]
+    names = {v.id for v in given if isinstance(v, ast.Name)}
+    return [f for f in home.tree.body if isinstance(f, ast.FunctionDef) and f.name in names]
 
 
 def _object_there(home: Facts, made: ast.Call, file: OtherFile) -> There | None:

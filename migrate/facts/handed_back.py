@@ -17,7 +17,7 @@ DEPTH = 6  # of functions that call functions, and of names for names
 
 class Made(NamedTuple):
     """An expression that makes it, or a class or function itself; `file` where that is another one, `f` where it is a
-    function that stands in the one that hands it back.
+    function.
     """
 
     facts: Facts
@@ -74,7 +74,7 @@ def _followed(facts: Facts, v: ast.expr, file: OtherFile | None, depth: int) -> 
         scope = facts.scopes.scope_of(v).lookup(v.id)
         values = list(_given(facts, scope.stores[v.id])) if scope is not None else []
         inner = [f for f in (scope.stores[v.id] if scope is not None else ()) if isinstance(f, ast.FunctionDef)]
-        if inner and not _is_at_the_top(facts, inner[0]):
+        if inner:
             return [Made(facts, v, file, f) for f in inner]
         direct = [x for x, at in values if at is None and x is not v]
         found = [m for x in direct for m in _followed(facts, x, file, depth + 1)] if depth < DEPTH else []
@@ -82,10 +82,6 @@ def _followed(facts: Facts, v: ast.expr, file: OtherFile | None, depth: int) -> 
     if isinstance(v, ast.Call) and _returned(facts, v, file):
         return handed_back(facts, v, file, depth + 1)  # nothing, of one that calls itself
     return [Made(facts, v, file, v if isinstance(v, ast.Lambda) else None)]
-
-
-def _is_at_the_top(facts: Facts, f: ast.FunctionDef) -> bool:
-    return facts.scopes.scope_of(f) is facts.scopes.module
 
 
 def _returned(facts: Facts, call: ast.Call, file: OtherFile | None) -> list[tuple[Facts, ast.expr, OtherFile | None]]:

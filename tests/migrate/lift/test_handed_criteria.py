@@ -126,6 +126,10 @@ CLOSURES = {
     "a function": INNER,
     "one of two": OF_TWO,
     "a lambda": "def make_loss(kind):\n    return lambda a, b: {}(a, b)\n",
+    "one of the file": "def make_loss(kind):\n    return {}\n",
+    "partial": "import functools\ndef make_loss(kind):\n    return functools.partial({})\n",
+    "out of a table": "TABLE = dict(other=apart)\nTABLE = {{'pairs': {}, 'other': apart}}\n\n\n"
+    "def make_loss(kind):\n    return TABLE[kind]\n",
     "by a name": INNER.replace("return inner", "loss = inner\n    return loss"),
     "beside another": INNER.replace("return inner", "return inner, 1").replace("make_loss", "make") + "\n\n"
     "def make_loss(kind):\n    loss, _ = make(kind)\n    return loss\n",

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from ..facts.hosts import speaks_in_code
 from ..facts.idle_devices import places_nothing
+from ..facts.loops import LOADER
 from ..facts.nodes import walk
 from ..facts.operands import FACTOR, closed
 from ..facts.own_movers import MOVERS
@@ -218,7 +219,7 @@ class ModuleBuilder(ChunkLines):
         called = called_on(self.facts, self.binder, self.chunks)
         for n in names:
             attribute = self.variables.attributes[Variable("", n)]
-            if n in self.configured.tensors:
+            if n in self.configured.tensors and not self._only_loaded(n):
                 lines.append(f'{self.unit}self.register_buffer("{attribute}", {n}, persistent=False)')
             else:
                 lines.append(f"{self.unit}self.{attribute} = {'owner' if n == 'self' else n}")
@@ -230,6 +231,12 @@ class ModuleBuilder(ChunkLines):
                     raise CannotLift(self.recipe.evaluate.loop, why)
                 lines += [f"{self.unit}{line}" for line in own]
         return lines
+
+    def _only_loaded(self, name: str) -> bool:
+        """Whether the epochs do no more with it than make a loader of it, whose data sets are on the CPU."""
+        reads = [n for n in walk(self.recipe.epoch_loop, ast.Name) if n.id == name and isinstance(n.ctx, ast.Load)]
+        ups = [[u for u in self.facts.scopes.ancestors(n) if isinstance(u, ast.Call)] for n in reads]
+        return bool(reads) and all(any(self.facts.names.resolve(u.func) == LOADER for u in up) for up in ups)
 
     def _own_switches(self) -> bool:
         return "on_validation_model_eval" in mode_hooks(self.facts, self.recipe, self.chunks)[0]

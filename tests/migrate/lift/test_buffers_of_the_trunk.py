@@ -386,3 +386,46 @@ def test_a_rank_0_tensor_meets_the_network_on_a_card(tmp_path):
     result = migrate_text(ON_RANKS.replace("ABOVE", ITS_OWN)).text
     (tmp_path / "new.py").write_text(result)
     assert forked.run(CARD, "new.py", cwd=tmp_path).returncode == 0
+
+
+WINDOWS = """
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+
+class Windows(Dataset):
+    def __init__(self, series, offset):
+        self.a = series[offset:].numpy()
+
+    def __len__(self):
+        return len(self.a) - 5
+
+    def __getitem__(self, i):
+        return torch.from_numpy(self.a[i : i + 4]), torch.tensor([self.a[i + 4]])
+
+
+torch.manual_seed(0)
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+series = torch.randn(40)
+net = torch.nn.Linear(4, 1).to(device)
+optimizer = torch.optim.SGD(net.parameters(), 0.1)
+for epoch in range(2):
+    loader = DataLoader(Windows(series, offset=epoch), 8, shuffle=True)
+    for x, y in loader:
+        x, y = x.to(device), y.to(device)
+        loss = ((net(x) - y) ** 2).mean()EXTRA
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    print(epoch, "%.5f" % loss.item())
+"""
+
+
+def test_what_only_a_loader_is_made_of_stays_on_the_cpu(tmp_path):
+    """A data set that uses NumPy was given a tensor on the card."""
+    assert "self.series = series\n" in check_on_card(tmp_path, WINDOWS.replace("EXTRA", ""))
+
+
+def test_what_the_steps_read_too_is_a_buffer():
+    text = migrate_text(WINDOWS.replace("EXTRA", " + 0 * series.to(device).sum()")).text
+    assert 'self.register_buffer("series", series, persistent=False)' in text

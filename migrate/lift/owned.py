@@ -38,7 +38,9 @@ def owned_networks(facts: Facts, binder: Binder, variables: Variables, name: str
     taken = set(variables.attributes.values())
     object_ = "owner" if name == "self" else name
     lines = []
-    for a in dict.fromkeys(a.attr for m in methods for a in _networks(there, m)):
+    ups = (there.scopes.parents.get(n) for n in called)
+    read = [up.attr for up in ups if isinstance(up, ast.Attribute) and _is_own(there, up)]
+    for a in dict.fromkeys([*read, *(a.attr for m in methods for a in _networks(there, m))]):
         if f"{name}.{a}" in given or _is_set_by(methods, a):
             continue
         own = free_name(a) if free_name(a) not in taken else f"{object_}_{a}"
@@ -105,11 +107,13 @@ def _of_self(m: Method) -> Iterator[ast.Attribute]:
 
 def _networks(facts: Facts, m: Method) -> Iterator[ast.Attribute]:
     """The attributes of the object that a method reads and that are networks."""
-    asked = with_parameters(facts)
-    for a in _of_self(m):
-        stored = any(facts.stores_of(a.attr))
-        if isinstance(a.ctx, ast.Load) and stored and (a.attr in asked or is_network(facts, a)):
-            yield a
+    yield from (a for a in _of_self(m) if _is_own(facts, a))
+
+
+def _is_own(facts: Facts, a: ast.Attribute) -> bool:
+    """Whether it reads an attribute that is a network."""
+    stored = isinstance(a.ctx, ast.Load) and any(facts.stores_of(a.attr))
+    return stored and (a.attr in with_parameters(facts) or is_network(facts, a))
 
 
 def _is_set_by(methods: list[Method], name: str) -> bool:

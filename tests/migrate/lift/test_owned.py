@@ -81,6 +81,38 @@ def test_of_one_that_is_called(tmp_path):
     assert "self.net = learner.net\n" in migrated
 
 
+RUNNER = """\
+
+
+class Net(nn.Linear):
+    def train_step(self, batch):
+        return {'loss': nn.functional.cross_entropy(self(batch[0]), batch[1])}
+
+
+class Runner(Learner):
+    def train(self, loader):
+        for batch in loader:
+            batch = self.move(batch)
+            self.outputs = self.net.train_step(batch)
+            self.opt.zero_grad()
+            self.outputs['loss'].backward()
+            self.opt.step()
+        print(self.outputs['loss'].item())
+
+    def run(self, modes):
+        for mode in modes:
+            getattr(self, mode)(self.loader)
+
+
+Runner(Net(4, 3), loader).run(['train', 'train'])
+"""
+
+
+def test_of_the_object_whose_step_calls_a_method_of_the_network(tmp_path):
+    """As mmcv's Runner does."""
+    assert "self.net = owner.net\n" in check_on_card(tmp_path, script(RUNNER))
+
+
 def test_of_a_class_in_another_file(tmp_path):
     learner = script("").replace("torch.manual_seed(0)\n", "")
     main = HEAD.partition("def loss_of")[0] + "from learner import Learner\n" + BESIDE.replace("AFTER", "0")

@@ -39,7 +39,7 @@ def owned_networks(facts: Facts, binder: Binder, variables: Variables, name: str
     object_ = "owner" if name == "self" else name
     lines = []
     ups = (there.scopes.parents.get(n) for n in called)
-    read = [up.attr for up in ups if isinstance(up, ast.Attribute) and _is_own(there, up)]
+    read = [up.attr for up in ups if isinstance(up, ast.Attribute) and _is_asked(there, up) and _is_own(there, up)]
     for a in dict.fromkeys([*read, *(a.attr for m in methods for a in _networks(there, m))]):
         if f"{name}.{a}" in given or _is_set_by(methods, a):
             continue
@@ -108,6 +108,13 @@ def _of_self(m: Method) -> Iterator[ast.Attribute]:
 def _networks(facts: Facts, m: Method) -> Iterator[ast.Attribute]:
     """The attributes of the object that a method reads and that are networks."""
     yield from (a for a in _of_self(m) if _is_own(facts, a))
+
+
+def _is_asked(facts: Facts, a: ast.Attribute) -> bool:
+    """The `self.net` of `self.net.train_step(batch)`."""
+    method = facts.scopes.parents.get(a)
+    call = facts.scopes.parents.get(method) if isinstance(method, ast.Attribute) else None
+    return isinstance(call, ast.Call) and call.func is method
 
 
 def _is_own(facts: Facts, a: ast.Attribute) -> bool:

@@ -205,7 +205,7 @@ def _check_order(facts: Facts, train: DataPass, o: Optimization) -> None:
     scheduled, held = False, Held(facts, changed | filled, train.loop, filled)
     _check_draws(facts, train.body[at + 1 :], o)
     below = [s for s in train.body[at + 1 :] if s not in o.dropped]
-    if (behind := changed_behind([*train.body[: at + 1], *below], at)) is not None:
+    if (behind := changed_behind(facts, [*train.body[: at + 1], *below], at)) is not None:
         raise CannotLift(behind, f"`{facts.short(behind)}` changes what the loss is computed of")
     for s in train.body[at + 1 :]:
         stepped = method_call(s, "step")

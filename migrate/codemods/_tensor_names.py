@@ -56,9 +56,8 @@ def is_tensor(facts: Facts, f: Function, name: str, call: ast.expr) -> bool:
         getattr(s, "lineno", 0) < call.lineno and not _still_tensor(facts, s, name) for s in scope.stores.get(name, ())
     ):
         return False
-    of_tensors = (
-        TENSOR_USE - {"device", "dtype"} if facts.devices.options.has(name) else TENSOR_USE
-    )  # `cfg.device` is an option
+    of_options = {"device", "dtype"} if facts.devices.options.has(name) else set[str]()  # `cfg.device` is an option
+    of_tensors = TENSOR_USE - of_options
     if MODEL_NAME.search(name) or is_kept_as_network(facts, f, name):
         of_tensors = of_tensors - OF_MODULES
     made = (c for c in uses(f).given_to.get(name, ()) if facts.names.resolve(c.func) in {VARIABLE, *LIKE})

@@ -13,15 +13,6 @@ def step(line, before="", imports=""):
     return text.replace("import time", f"import time\n{imports}")
 
 
-def data(items, **loader):
-    text = NESTED.replace(
-        "\nfor epoch in", f"\nclass Data:\n    def __getitem__(self, i):\n        {items}\n\nfor epoch in"
-    )
-    options = "".join(f", {name}={value}" for name, value in loader.items())
-    return text.replace("shuffle=True)", f"shuffle=True{options})")
-
-
-TRANSFORM = ("from torchvision import transforms", "crop = transforms.RandomCrop(32)")
 TOLD = {
     "by value": step("out = model(x + torch.poisson(x.abs()))"),
     "by count": step("out = model(x) * np.random.permutation(x.size(0))[0]", imports="import numpy as np"),
@@ -40,11 +31,6 @@ NOT_TOLD = {
     "in a helper": step("out = model(noisy(x))", "def noisy(x):\n    return x + torch.randn_like(x)\n"),
     "numpy": step("out = model(x + np.random.normal(0, 1, (x.size(0), 5)))", imports="import numpy as np"),
     "a coin": step("out = model(x if random.random() < 0.5 else -x)", imports="import random"),
-    "a data set": data("return xs[i] + torch.rand(5), ys[i]"),
-    "in workers": data("return xs[i] + torch.rand(5), ys[i]", num_workers=2),
-    "a transform in workers": step("out = model(x)", TRANSFORM[1], TRANSFORM[0]).replace(
-        "shuffle=True)", "shuffle=True, num_workers=2)"
-    ),
 }
 
 

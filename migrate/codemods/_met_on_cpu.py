@@ -8,7 +8,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 
+from ..facts.nodes import FUNCTIONS
 from ..facts.script import Facts
+from ..facts.tensor_makers import is_open
 from ..facts.tensor_methods import METHODS, VIEWS
 from ._at_hand import meetings
 
@@ -30,6 +32,21 @@ def met_there(facts: Facts, c: ast.ClassDef, name: str, brought: Callable[[Facts
         found = next((o for o in met if brought(facts, o)), None)
         if found is not None:
             return found
+    return None
+
+
+def met_as_made(facts: Facts, c: ast.ClassDef, name: str) -> ast.expr | None:
+    """A tensor that an attribute meets in a method that is given nothing, and so nothing that would say where the
+    tensor is to be: `self.log = torch.cat((self.log, torch.zeros(1, 2)))` of a loss module's own record.
+    """
+    for a in _own(facts, c, name):
+        f = next((up for up in facts.scopes.ancestors(a) if isinstance(up, FUNCTIONS)), None)
+        if f is None or f.name == "__init__" or len(f.args.args) > 1 or f.args.vararg is not None:
+            continue
+        for holder, others in meetings(facts, a):
+            made = (n for n in others if isinstance(n, ast.Call) and is_open(facts, n))
+            if not _is_moved(facts, a, holder) and (there := next(made, None)) is not None:
+                return there
     return None
 
 

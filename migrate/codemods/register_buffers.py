@@ -29,7 +29,7 @@ from ._buffer_pairs import (
     tensors_of,
 )
 from ._given_tensors import counted_with, given, same_anywhere
-from ._met_on_cpu import met_there
+from ._met_on_cpu import met_as_made, met_there
 from ._one_memory import changed_beside, may_share
 from ._tensor_holders import filled, holds
 from .argument_rewrites import DropArgument, keep_arguments, set_keyword
@@ -128,7 +128,7 @@ class RegisterBuffers(Codemod):
         for name, value in made.items():
             shares = may_share(facts, value) and value is not apart
             alone = of.given[name] == [None] and not name.startswith("__") and not shares
-            alone = alone and met_there(facts, of.node, name, brought) is None
+            alone = alone and _stays(facts, of.node, name) is None
             if not alone or name in of.changed or self._bound_elsewhere(facts, of.node, name):
                 return []
         facts.buffers.update((of.node, name) for name in made)
@@ -202,7 +202,7 @@ class RegisterBuffers(Codemod):
             return f"shares its memory with others, of which `self.{of.changed[name]}` is changed in place"
         if name.startswith("__"):
             return "has a name that Python changes"
-        if (there := met_there(facts, of.node, name, brought)) is not None:
+        if (there := _stays(facts, of.node, name)) is not None:
             return f"meets `{facts.short(there)}` on the CPU, where it stays"
         if any(s.lineno < of.ready for s in statements if s in walk(of.making[0])):
             return "is made before `super().__init__()`"
@@ -323,6 +323,10 @@ def _assignments(facts: Facts, c: ast.ClassDef) -> dict[str, list[ast.Assign | N
             plain = isinstance(up, ast.stmt) and _target(up) is n
             given.setdefault(n.attr, []).append(up if plain else None)  # type: ignore[arg-type]
     return given
+
+
+def _stays(facts: Facts, c: ast.ClassDef, name: str) -> ast.expr | None:
+    return met_there(facts, c, name, brought) or met_as_made(facts, c, name)
 
 
 def _target(s: ast.stmt) -> ast.Attribute | None:

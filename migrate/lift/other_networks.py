@@ -12,13 +12,16 @@ from __future__ import annotations
 import ast
 
 from ..facts.asked import asks
+from ..facts.back_from_cpu import itself
 from ..facts.loops import LOOPS
 from ..facts.nodes import walk
 from ..facts.on_cpu import is_on_cpu
 from ..facts.scopes import Scope
 from ..facts.script import Facts, once_a_file
+from ..facts.spelled import spelled
 from .called_networks import calls_network, given_networks
 from .networks import OF_A_NETWORK
+from .optimizers import attribute_values
 
 
 def network_of(facts: Facts, loop: ast.AST) -> str | None:
@@ -31,13 +34,31 @@ def network_of(facts: Facts, loop: ast.AST) -> str | None:
     called |= {n.id for c in calls for n in given_networks(facts, c) if isinstance(n, ast.Name)}
     bound = {n.id for n in walk(loop, ast.Name) if isinstance(n.ctx, ast.Store)}
     if len(called) != 1 or called & bound:
-        return None
+        return None if called else _own_of_object(facts, calls)
     name = called.pop()
     scope = facts.scopes.scope_of(loop).lookup(name)
     if scope is None or name not in scope.params:
         return name if scope is not None and _is_another(facts, name, scope) else None
     given = facts.devices.given(scope, name)
     return name if not given or any(_may_be_another(facts, v) for v in given) else None
+
+
+def _own_of_object(facts: Facts, calls: list[ast.Call]) -> str | None:
+    """The `self.net` that a loop calls, of a class that the file gives several: one trains, another predicts."""
+    own = {c.func.attr: c.func for c in calls if isinstance(c.func, ast.Attribute) and _is_own(facts, c, c.func)}
+    if len(own) != 1:
+        return None
+    (net,) = own.values()
+    values = attribute_values(facts, net)
+    if not values and facts.is_library:
+        return spelled(net)
+    given = {spelled(n): n for v in values if spelled(n := itself(v)) != spelled(net)}
+    another = (_may_be_another(facts, n) for n in given.values() if isinstance(n, ast.Name))
+    return spelled(net) if len(given) > 1 or any(another) else None
+
+
+def _is_own(facts: Facts, call: ast.Call, func: ast.Attribute) -> bool:
+    return facts.classes.is_self(func.value) and calls_network(facts, call)
 
 
 def network_on_cpu(facts: Facts, loop: ast.AST) -> str | None:

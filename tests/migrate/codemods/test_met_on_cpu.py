@@ -2,6 +2,7 @@
 
 import pytest
 from helpers import check, check_unchanged
+from ptmigrate.migrate.migrate import migrate_text
 
 from tests.migrate.running import check_on_card
 
@@ -54,6 +55,47 @@ ELSEWHERE = [
 def test_what_does_not_is_a_buffer(seen):
     text = NET.format(made="{}", seen=seen, read="self.seen.sum()")
     check(text.format(MADE), text.format(BUFFER), attention=[], select="PTM105")
+
+
+RECORD = """\
+import torch
+from torch import nn
+class Loss(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.log = {made}
+    def begin({given}):
+        {begin}
+    def forward(self, x, y):
+        loss = ((x - y) ** 2).mean()
+        self.log[-1, 0] += loss.item()
+        return loss
+"""
+BEGINS = [
+    ("self", "self.log = torch.cat((self.log, torch.zeros(1, 2)))"),
+    ("self", "self.log = torch.cat([self.log, torch.zeros(1, 2)])"),
+    ("self", "self.log = self.log + torch.ones(2)"),
+]
+
+
+@pytest.mark.parametrize(("given", "begin"), BEGINS)
+def test_what_meets_a_tensor_of_a_method_that_is_given_nothing_stays_where_it_is(given, begin):
+    result = check_unchanged(RECORD.format(made="torch.Tensor()", given=given, begin=begin), select="PTM105")
+    assert ["on the CPU, where it stays" in n.message for n in result.attention] == [True]
+
+
+PLACED = [
+    ("self", "self.log = self.log * 0"),
+    ("self", "self.log = torch.cat((self.log, torch.zeros(1, 2, device=self.log.device)))"),
+    ("self", "self.log = torch.cat((self.log.cpu(), torch.zeros(1, 2)))"),
+    ("self, x", "self.log = torch.cat((self.log, torch.zeros(1, 2), x))"),
+]
+
+
+@pytest.mark.parametrize(("given", "begin"), PLACED)
+def test_what_is_met_anywhere_or_beside_what_is_given_is_a_buffer(given, begin):
+    text = RECORD.format(made="{}", given=given, begin=begin)
+    assert "register_buffer" in migrate_text(text.format("torch.zeros(1, 2)")).text
 
 
 READ = {

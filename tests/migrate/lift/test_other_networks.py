@@ -59,7 +59,45 @@ for x, y in test_loader:
     print(best(x.to(device)).sum().item())"""
 AGAIN = "model = nn.Linear(4, 2).to(device)\nprint(evaluate(model, test_loader))"
 ABOVE = "base = nn.Linear(4, 2).to(device)\nprint(evaluate(base, test_loader))"
+ENGINE = """\
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+class Engine:
+    def __init__(self, model, optimizer):
+        self.model, self.optimizer = model, optimizer
+
+    def train(self, loader):
+        total = 0.0
+        for x, y in loader:
+            x, y = x.to(device), y.to(device)
+            self.optimizer.zero_grad()
+            loss = nn.functional.cross_entropy(self.model(x), y)
+            loss.backward()
+            self.optimizer.step()
+            total += loss.item()
+        return total
+
+    def predict(self, loader):
+        with torch.no_grad():
+            return torch.cat([self.model(x.to(device)).cpu() for x, _ in loader]).sum()
+
+torch.manual_seed(0)
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+x, y = torch.randn(24, 4), torch.randint(0, 2, (24,))
+loader = DataLoader(TensorDataset(x, y), batch_size=8)
+model = nn.Linear(4, 2)
+model.to(device)
+engine = Engine(model, torch.optim.SGD(model.parameters(), lr=0.1))
+for epoch in range(2):
+    print(engine.train(loader))
+best = nn.Linear(4, 2)
+best.to(device)
+print(Engine(best, None).predict(loader), engine.predict(loader))
+"""
 BESIDE = {
+    "of an object": ENGINE,
     "best": SCRIPT.format(above="", below=BEST),
     "in a loop": SCRIPT.format(above="", below=LOOP),
     "made again": SCRIPT.format(above="", below=AGAIN),

@@ -47,6 +47,11 @@ class Moving:
         for m in drawn:
             self.drawn.update((at, _last_name(m.args[0])) for at in (m.lineno, _kept(facts, m)) if at)
 
+    def has_drawn(self, line: int, kept: str, loader: str) -> bool:
+        """Whether batches are drawn there of an `iter(loader)` that moved them: its name may have a prefix by now."""
+        names = {at for at, of in self.drawn if of == loader}
+        return line in names or any(isinstance(n, str) and n and f"_{kept}".endswith(f"_{n}") for n in names)
+
     def __bool__(self) -> bool:
         return bool(self.loops or self.drawn)
 
@@ -69,7 +74,7 @@ def place_batches(facts: Facts, edits: Edits, moving: Moving, line: Callable[[in
     kept, made = {at for at, _ in moving.drawn}, dict[object, Edit]()
     for call in (c for c in facts.walk(ast.Call) if moving.drawn and gives_batches(facts, c)):
         name = _last_name(call.args[0])
-        if {(line(call.lineno), name), (_kept(facts, call), name)} & moving.drawn or name in kept:
+        if moving.has_drawn(line(call.lineno), _kept(facts, call), name) or name in kept:
             key = name if name in kept else call  # a step that makes it anew stands above what the script wrote
             made[key] = _placed(facts, edits, call.args[0], call, line)
     return [*said, *made.values()]

@@ -131,6 +131,27 @@ def test_that_are_moved_where_they_are_drawn(tmp_path):
     assert said == ["`it`: its batches go where the Trainer placed the model"]
 
 
+SOLVER = LEARNER.replace("        it = forever(self.loader)\n", "        it = iter(self.loader)\n        fixed = next(it)[0]\n")
+SOLVER = SOLVER.replace("            x, y = next(it)\n", """\
+            try:
+                x, y = next(it)
+            except StopIteration:
+                it = iter(self.loader)
+                x, y = next(it)
+""").replace("loss.item())", "loss.item(), self.net(fixed.to(self.device)).sum().item())")  # fmt: skip
+
+
+def test_of_a_solver_whose_iterator_begins_again(tmp_path):
+    """Its method becomes steps, in which the iterator has another name than where the batches were moved."""
+    assert check_on_card(tmp_path, SOLVER).count("iter(on_device(") == 2
+
+
+def test_of_a_solver_in_another_file(tmp_path):
+    files = SOLVER.partition("torch.manual_seed")
+    main = "import torch\nfrom solver import Learner\n\n" + files[1] + files[2]
+    assert check_project_on_card(tmp_path, main=main, solver=files[0])["main"].count("iter(on_device(") == 2
+
+
 def test_what_no_network_gets_is_drawn_as_it_was():
     text = DATA + script(after="").replace("net(x), y)", "net(X), Y)")
     assert "on_device" not in migrate_text(text).text

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from .arguments import given_to
 from .back_from_cpu import itself
 from .nodes import FUNCTIONS, LOOPS, Loop, walk
+from .other_files import found_there
 from .spelled import spelled
 from .tensor_methods import METHODS, VIEW_METHODS, VIEWS
 
@@ -194,7 +195,9 @@ def _given_to_network(facts: Facts, node: ast.AST) -> bool:
 
 
 def _is_of_it_alone(facts: Facts, child: ast.AST, up: ast.AST) -> bool:
-    """`x / 255`, `x[:1]`, `x.view(-1, 4)`: where the x is, and made of no other tensor."""
+    """`x / 255`, `x[:1]`, `x.view(-1, 4)`, `x if small else y`: where the x is, and made of no other tensor."""
+    if isinstance(up, ast.IfExp):
+        return child is not up.test
     if isinstance(up, ast.BinOp):
         return isinstance(up.right if child is up.left else up.left, ast.Constant)
     if isinstance(up, ast.Subscript):
@@ -288,4 +291,7 @@ def _makes_network(facts: Facts, call: ast.Call) -> bool:
     full = facts.names.resolve(call.func) or ""
     if full.startswith("torch.nn."):
         return full.rpartition(".")[2][:1].isupper() and not full.endswith(("Loss", ".Parameter"))
-    return isinstance(call.func, ast.Name) and any(c.name == call.func.id for c in facts.classes.modules)
+    if isinstance(call.func, ast.Name) and any(c.name == call.func.id for c in facts.classes.modules):
+        return True
+    found = found_there(facts, call.func) if facts.others else None
+    return found is not None and found[2] in found[1].classes.modules

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.migrate.running import check_same
+from tests.migrate.running import check_project_on_card, check_same
 
 TEXT = """
 import torch
@@ -52,6 +52,7 @@ def result_of(before, after=""):
         ("print(count(net, x=torch.ones(1, 4).to(device)))", "count(net, x=torch.ones(1, 4))"),
         ("given = torch.ones(1, 4).to(device)\nprint(count(net, given), given.shape)", "given = torch.ones(1, 4)\n"),
         ("given = torch.ones(1, 4, device=device)\nprint(net(given).shape)", "given = torch.ones(1, 4)\n"),
+        ("given = torch.ones(1, 4)\nprint(net(given.cuda() if use_cuda else given).shape)", "net(given).shape"),
         (
             "given = torch.ones(1, 4)\nif use_cuda:\n    given = given.cuda()\nprint(count(net, given))",
             "given = torch.ones(1, 4)\nrank_zero_print(count",
@@ -76,3 +77,45 @@ def test_what_meets_it_later_keeps_its_place(before, after):
     kept = ["torch.ones(1, 4).to(device)", "torch.ones(1, 4, device=device)"]
     moved = [f"{given}.to(next(net.parameters()).device)" for given in ("torch.ones(1, 4)", "given")]
     assert any(k in result for k in [*kept, *moved])
+
+
+NETS = """\
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(4, 5)
+
+    def forward(self, x):
+        return self.a(x).relu()
+"""
+PROBE = """\
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+from nets import Net
+
+torch.manual_seed(0)
+net = Net()
+if torch.cuda.is_available():
+    net.cuda()
+given = torch.ones(2, 4)
+features = net(given.cuda() if torch.cuda.is_available() else given)
+both = nn.Sequential(net, nn.Linear(features.shape[1], 1))
+if torch.cuda.is_available():
+    both.cuda()
+optimizer = torch.optim.SGD(both.parameters(), lr=0.1)
+for epoch in range(2):
+    for x in DataLoader(torch.randn(8, 4), batch_size=4):
+        loss = both(x.cuda() if torch.cuda.is_available() else x).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    print(loss.item())
+"""
+
+
+def test_a_network_of_another_file(tmp_path):
+    assert "features = net(given)\n" in check_project_on_card(tmp_path, main=PROBE, nets=NETS)["main"]

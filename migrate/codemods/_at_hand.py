@@ -6,7 +6,6 @@ Two tensors that meet have to be on one device, so the new one is right where th
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Iterator
 
 from ..facts.arguments import argument
@@ -22,7 +21,6 @@ LOSSES = {
     f"torch.nn.functional.{n}" for n in ("mse_loss", "l1_loss", "smooth_l1_loss", "binary_cross_entropy", "kl_div")
 }
 MEETING = {f"torch.{n}" for n in FUNCTIONS | {"min", "max", "dist", "lt", "gt", "isclose"}} | LOSSES
-OF_A_NETWORK = re.compile(r"(next\([\w.]+\.parameters\(\)\)|list\([\w.]+\.parameters\(\)\)\[0\])\.device")
 DECIDES = ast.If | ast.While | ast.IfExp | ast.Assert | ast.BoolOp
 
 
@@ -229,18 +227,6 @@ def decides(facts: Facts, call: ast.Call) -> bool:
     return False
 
 
-def of_parameters(facts: Facts, name: ast.Name) -> bool:
-    """`device = next(self.parameters()).device`: where the module is; or any network, where nothing trains."""
-    scope = facts.scopes.scope_of(name).lookup(name.id)
-    given = facts.devices.assigned(name.id, scope) if scope is not None and name.id not in scope.params else None
-    texts = {ast.unparse(v) for v in given or ()}
-    if scope is None or len(texts) != 1:
-        return False
-    text = texts.pop()
-    helps = isinstance(scope.node, ast.FunctionDef) and not _trains(scope.node)
-    return text == "next(self.parameters()).device" or (helps and OF_A_NETWORK.fullmatch(text) is not None)
-
-
 def of_callers(facts: Facts, name: ast.expr, depth: int = 0) -> bool:
     """Whether a device is a parameter that every caller in the file gives one by a name of its own: what it says there
     goes for the function, and is told of there.
@@ -263,8 +249,3 @@ def _says_where(facts: Facts, value: ast.expr, depth: int) -> bool:
     if scope is not None and isinstance(value, ast.Name) and value.id in scope.params:
         return of_callers(facts, value, depth + 1)
     return isinstance(value, (ast.Name, ast.Attribute)) and facts.devices.is_device(value)
-
-
-def _trains(f: ast.FunctionDef) -> bool:
-    """Whether a function has a training in it, before which nothing is placed."""
-    return any(n.attr in ("backward", "step", "fit") for n in walk(f, ast.Attribute))

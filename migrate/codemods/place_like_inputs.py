@@ -26,10 +26,11 @@ from ..facts.tensor_makers import FLOATS, OF_THE_CPU, is_open
 from ..facts.unplaced import made_in_training, meets_unplaced
 from ..facts.uses import uses
 from ..report import Note
-from ._at_hand import decides, given_module, is_called_in_steps, is_helper, met, of_callers, of_parameters, root
+from ._at_hand import decides, given_module, is_called_in_steps, is_helper, met, of_callers, root
 from ._autograd_inputs import autograd_input
 from ._below_training import network_below
 from ._given_to import network_given
+from ._own_places import has_device, is_own_place
 from ._own_weights import weight_in
 from ._partials import gives_device
 from ._same_anywhere import choices
@@ -97,7 +98,7 @@ class PlaceLikeInputs(Codemod):
             says = f"`{facts.short(call)}`: nothing but its numbers is read, on the CPU as anywhere"
             yield Change(call, self.edit(facts, call, says), unwrap, (*call.args, *call.keywords))
             return
-        if self._is_own(facts, call, arguments):
+        if arguments and is_own_place(facts, _value(arguments[0])):
             return
         if where is None or there or _is_itself(facts, receiver, where):
             named = _value(arguments[0]) if len(arguments) == 1 else None
@@ -128,7 +129,7 @@ class PlaceLikeInputs(Codemod):
         given = next((k for k in call.keywords if k.arg == "device"), None)
         if given is None or not facts.devices.says_where(given.value):
             return
-        if facts.devices.is_host(given.value) or self._is_own(facts, call, [given]):
+        if facts.devices.is_host(given.value) or is_own_place(facts, given.value):
             return
         if facts.placed.is_registered(call):
             says = f"`{facts.short(given)}` removed: `{facts.short(call)}` moves with its module"
@@ -269,7 +270,7 @@ class PlaceLikeInputs(Codemod):
         alone = alone and holder in facts.classes.modules and may_be_tensor(facts, f, parameters[0])
         if alone and not any(isinstance(i, ast.Constant) for i in uses(f).indices.get(parameters[0], ())):
             return parameters[0]  # `batch[0]` is of a tuple, or of a tensor
-        if own and self._has_device(facts, holder):
+        if own and has_device(facts, holder):
             return "self"
         arrays = not (holder in facts.classes.modules or is_helper(facts, f))  # which a function that loads data has
         for name in self._locals(facts, f, call):
@@ -282,26 +283,6 @@ class PlaceLikeInputs(Codemod):
         if of_batch is not None:
             return of_batch
         return weight or met(facts, f, call, lambda name: is_tensor(facts, f, name, call))
-
-    def _has_device(self, facts: Facts, c: ast.ClassDef | None) -> bool:
-        """Whether `self.device` is where the module is: one that a Trainer runs, or a property of its parameters."""
-        if c is None or c in facts.classes.run_by_trainer:
-            return c is not None
-        own = facts.classes.methods(c).get("device")
-        if own is not None:
-            return any(is_named(d, "property") for d in own.decorator_list) and "parameters()" in ast.unparse(own)
-        bases = {b.id for b in c.bases if isinstance(b, ast.Name)}
-        return any(self._has_device(facts, d) for d in facts.classes.modules if d.name in bases and d is not c)
-
-    def _is_own(self, facts: Facts, call: ast.Call, arguments: list[ast.expr | ast.keyword]) -> bool:
-        """`.to(self.device)` where that is where the module is: right as it stands."""
-        value = _value(arguments[0]) if arguments else None
-        if isinstance(value, ast.Name):
-            return of_parameters(facts, value)
-        if value is None or ast.unparse(value) != "self.device":
-            return False
-        holder = next((u for u in facts.scopes.ancestors(call) if isinstance(u, ast.ClassDef)), None)
-        return self._has_device(facts, holder)
 
     def _of_batch(self, facts: Facts, call: ast.Call) -> str | None:
         """A tensor of the batch that the loop around goes through, or one taken from it before."""

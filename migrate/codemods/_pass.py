@@ -15,6 +15,7 @@ from ._chains import dot_behind
 from ._gaps import Empty, Gone, close_gaps, is_empty, turned
 from ._lost_comments import changes_in, with_comments
 from ._positions import Range, positions_of
+from ._quotes import with_other_quotes
 from ._words import read_them
 from .argument_rewrites import DropArgument
 from .base import Change, Key, NotFound
@@ -158,6 +159,7 @@ class Pass:
             cst.SimpleStatementSuite: self._close_suite,
             cst.IndentedBlock: self._close_block,
             cst.Module: self._close_module,
+            cst.FormattedString: with_other_quotes,
         }
         self.starts = sorted(k[1:3] for k in wanted)
 

@@ -1,4 +1,4 @@
-"""Edits of what stands in f-strings: before Python 3.12 `ast` does not tell the places there, but the string's own.
+"""Edits of what stands in f-strings and is to go although it shows its own text: `{dist.get_rank()=}`.
 
 The whole string is planned, and what is to change in it is found by its source, which means the same all over it.
 """
@@ -9,6 +9,7 @@ import ast
 from typing import Any
 
 from ..facts.script import Facts
+from ._quotes import quoted
 from .base import Change, Codemod, kind_of
 
 
@@ -59,14 +60,8 @@ def _within(new: dict[str, str], kinds: set[str]) -> Any:
                     text = new.get(ast.unparse(ast.parse(f"({code})", mode="eval")))
                 except SyntaxError:
                     return after
-                return after if text is None else cst.parse_expression(_quoted(text, quotes[-1]))
+                return after if text is None else cst.parse_expression(quoted(text, quotes[-1]))
 
         return updated.visit(Replaced())
 
     return rewrite
-
-
-def _quoted(text: str, around: str) -> str:
-    """The source of an expression with other quotes than the string's around it, as Python wants before 3.12."""
-    other = '"' if around == "'" else "'"
-    return text.replace(around, other) if len(around) == 1 and other not in text else text

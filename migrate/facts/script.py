@@ -14,6 +14,7 @@ from .annotated import as_assignments
 from .asked_by_callers import is_asked_for_cpu
 from .classes import Classes
 from .devices import Devices
+from .formatted import Formatted
 from .loops import Loops
 from .mixing import Mixing
 from .names import Names
@@ -313,12 +314,12 @@ class Facts:
         return any(self.devices.moved(n) is not None for n in walk(s.value, ast.Call))
 
     def in_formatted_string(self, node: ast.AST) -> bool:
-        """Before Python 3.12 the places of what stands in an f-string are not told: nothing there is changed."""
-        return node in self._formatted
+        """Whether a node stands in an f-string that is to stay as it is."""
+        return self._formatted.is_fixed(node)
 
     @cached_property
-    def _formatted(self) -> set[ast.AST]:
-        return {n for string in self.walk(ast.JoinedStr) for n in walk(string)[1:]}
+    def _formatted(self) -> Formatted:
+        return Formatted(self)
 
 
 def once_a_file(question: Callable[Concatenate[Facts, P], T]) -> Callable[Concatenate[Facts, P], T]:

@@ -6,16 +6,11 @@ import ast
 import re
 from collections.abc import Collection
 
+from ..facts.formatted import BEHIND, names_itself
 from ..facts.script import Facts
 from .recipe import CannotLift
 
 Span = tuple[int, int]
-BEHIND = re.compile(r"[)\s]*=\s*")
-
-
-def names_itself(facts: Facts, node: ast.FormattedValue) -> bool:
-    found = BEHIND.match(facts.text.text, facts.text.span(node.value)[1])
-    return found is not None and facts.text.text[found.end()] in ":!}"
 
 
 def spelled_out(facts: Facts, node: ast.FormattedValue, changed: Collection[Span]) -> dict[Span, str]:

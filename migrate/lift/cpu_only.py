@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 from ..facts.arguments import given_to
 from ..facts.nodes import walk
+from ..facts.other_files import found_there
 from ..facts.scopes import Scope
 from ..facts.script import Facts
-from ..facts.tensor_methods import root
+from ..facts.tensor_methods import METHODS, VIEW_METHODS, VIEWS, root
 from .chunks import Chunk
 from .filled import filled_in_loops
 from .loaders import is_loader
@@ -159,26 +160,59 @@ def _is_plain(facts: Facts, made: ast.expr) -> bool:
 
 
 def tensor_of_object(facts: Facts, chunks: list[Chunk]) -> ast.expr | None:
-    """What makes a tensor that an object of the script keeps and reads in a method that the loop gives something."""
-    for call in (c for chunk in chunks for s in chunk.statements for c in walk(s, ast.Call)):
-        method = call.func
-        if not (isinstance(method, ast.Attribute) and isinstance(method.value, ast.Name)) or not given_to(call):
+    """A tensor that an object of the project keeps, and that the loop works with, or a method that it gives something:
+    what makes it, or what the loop reads where another file does.
+    """
+    for a in (a for chunk in chunks for s in chunk.statements for a in walk(s, ast.Attribute)):
+        there, c = _class_of(facts, a.value) if isinstance(a.ctx, ast.Load) else (facts, None)
+        if c is None or c in there.classes.modules:
             continue
-        owner = method.value
-        home = facts.scopes.scope_of(owner).lookup(owner.id)
-        for made in (facts.devices.assigned(owner.id, home) or []) if home is not None else []:
-            name = made.func.id if isinstance(made, ast.Call) and isinstance(made.func, ast.Name) else None
-            c = next((c for c in facts.walk(ast.ClassDef) if c.name == name), None)
-            if c is not None and c not in facts.classes.modules:
-                tensor = _kept_by(facts, c, method.attr)
-                if tensor is not None:
-                    return tensor
+        up = facts.scopes.parents.get(a)
+        if isinstance(up, ast.Call) and up.func is a:
+            read = read_from(there, there.classes.methods(c), a.attr) if given_to(up) else set()
+        else:
+            read = {a.attr} if _is_worked_with(facts, a) else set()
+        tensor = _kept_by(there, c, read)
+        if tensor is not None:
+            return tensor if there is facts else a
     return None
 
 
-def _kept_by(facts: Facts, c: ast.ClassDef, method: str) -> ast.expr | None:
-    """A tensor that the methods of a class set, of those that one of them and what it calls read."""
-    read = read_from(facts, facts.classes.methods(c), method)
+def _class_of(facts: Facts, owner: ast.expr) -> tuple[Facts, ast.ClassDef | None]:
+    """The class of which a name is given an object, and the facts of its file."""
+    home = facts.scopes.scope_of(owner).lookup(owner.id) if isinstance(owner, ast.Name) else None
+    for made in (facts.devices.assigned(owner.id, home) or []) if home is not None else []:  # type: ignore[attr-defined]
+        if isinstance(made, ast.Call) and isinstance(made.func, ast.Name):
+            own = next((c for c in facts.walk(ast.ClassDef) if c.name == made.func.id), None)
+            found = found_there(facts, made.func) if own is None and facts.others else None
+            if own is not None:
+                return facts, own
+            if found is not None and isinstance(found[2], ast.ClassDef):
+                return found[1], found[2]
+    return facts, None
+
+
+def _is_worked_with(facts: Facts, a: ast.Attribute) -> bool:
+    """`x @ held.vectors.t()`, `torch.cdist(x, held.centres)`, `x.mm(held.vectors)`"""
+    node: ast.AST = a
+    while (up := facts.scopes.parents.get(node)) is not None:
+        called = isinstance(up, ast.Attribute) and up.attr in METHODS | VIEW_METHODS | VIEWS
+        of_it = isinstance(up, ast.Call) and up.func is node
+        if not (called or of_it or isinstance(up, (ast.UnaryOp, ast.Subscript))):
+            break
+        if isinstance(up, ast.Subscript) and up.slice is node:
+            return False  # an index may be elsewhere
+        node = up
+    if isinstance(up, ast.BinOp):
+        return not isinstance(up.right if node is up.left else up.left, ast.Constant)
+    if not isinstance(up, ast.Call) or (full := facts.names.resolve(up.func)) is not None:
+        return isinstance(up, ast.Call) and str(full).startswith("torch.")
+    of_tensors = isinstance(up.func, ast.Attribute) and up.func.attr in METHODS
+    return of_tensors or facts.loops.is_model_call(up)
+
+
+def _kept_by(facts: Facts, c: ast.ClassDef, read: set[str]) -> ast.expr | None:
+    """A tensor that the methods of a class set, of those by these names."""
     for store in (a for name in sorted(read) for a in facts.stores_of(name)):
         s = facts.scopes.parents.get(store)
         own_class = c in facts.scopes.ancestors(store)

@@ -361,6 +361,35 @@ def test_an_object_that_reads_none_of_its_tensors_for_the_loop_moves_with_the_mo
     assert result.plan == "module" and "accelerator" not in result.text
 
 
+WORKS = ["x * noise.scales", "torch.maximum(x, noise.scales)", "x.matmul(noise.scales.diag())", "net(noise.scales) + x"]
+
+
+@pytest.mark.parametrize("given", WORKS)
+def test_a_tensor_of_an_object_that_the_loop_works_with(tmp_path, given):
+    assert 'accelerator="cpu"' in check_on_card(tmp_path, OBJECT.format(given=given, below=""))
+
+
+@pytest.mark.parametrize("given", [*WORKS, "noise.add(x)"])
+def test_of_a_class_of_another_file(tmp_path, given):
+    head, _, rest = OBJECT.partition("class Noise:")
+    noise, _, rest = rest.partition("noise = Noise()")
+    main = f"{head}from noises import Noise\n\nnoise = Noise(){rest}".format(given=given, below="")
+    files = check_project_on_card(tmp_path, main=main, noises=f"import torch\n\n\nclass Noise:{noise}")
+    assert 'accelerator="cpu"' in files["main"]
+
+
+SHOWS = [("x * noise.n", ""), ("x", "print(noise.scales)"), ("x", "rows = noise.scales.numel() / len(noise.scales)")]
+
+
+@pytest.mark.parametrize(("given", "below"), SHOWS)
+def test_what_an_object_keeps_and_the_loop_only_shows(given, below):
+    text = OBJECT.format(given=given, below="").replace(
+        "    print(loss.item())\n", f"    print(loss.item())\n    {below}\n"
+    )
+    result = migrate_text(text)
+    assert result.plan == "module" and "accelerator" not in result.text
+
+
 BETWEEN = LOADED.replace("    print(loss.item())\n", "    print(loss.item())\n    {}\n", 1)
 
 

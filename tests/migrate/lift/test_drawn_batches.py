@@ -131,7 +131,9 @@ def test_that_are_moved_where_they_are_drawn(tmp_path):
     assert said == ["`it`: its batches go where the Trainer placed the model"]
 
 
-SOLVER = LEARNER.replace("        it = forever(self.loader)\n", "        it = iter(self.loader)\n        fixed = next(it)[0]\n")
+SOLVER = LEARNER.replace(
+    "        it = forever(self.loader)\n", "        it = iter(self.loader)\n        fixed = next(it)[0]\n"
+)
 SOLVER = SOLVER.replace("            x, y = next(it)\n", """\
             try:
                 x, y = next(it)

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import ast
 import builtins
+from collections.abc import Iterator
 
 from .arguments import argument, is_static
 from .device_chains import device_chains, device_given, given_above, is_further, kind_of
 from .devices import AVAILABILITY
 from .nodes import is_main_guard, walk
 from .operands import joined, negated
+from .other_files import found_there
 from .scopes import Scope
 from .script import Facts, once_a_file
 from .typed_device import typed_device
@@ -38,7 +40,8 @@ def accelerator(facts: Facts) -> str | None:
         left = _by_machine(cuda, _fold(facts, chain.mps, 0), chain.asks) if chain.mps is not None else cuda
         if isinstance(left, str):
             return _by_condition(left, True)
-    tests = [(test, means) for test, means in [*tests, *_moves(facts)] if not _asks_tensor(test)]
+    tests += [*_moves(facts), *_given_to_movers(facts)]
+    tests = [(test, means) for test, means in tests if not _asks_tensor(test)]
     for test, means_accelerator in tests:
         left = _fold(facts, test, 0)
         if isinstance(left, str):
@@ -114,6 +117,30 @@ def _moves(facts: Facts) -> list[tuple[ast.expr, bool]]:
                 found += [(choice.test, means)] if _is_choice(facts, choice.test) else []
     others = {t for c in facts.walk(ast.Call) for t in _otherwise(facts, c)} if found else set()
     return [(test, means) for test, means in found if _fold(facts, test, 0) not in others]
+
+
+def _given_to_movers(facts: Facts) -> Iterator[tuple[ast.expr, bool]]:
+    """The `args.cuda` of `get_model(args.cuda)`, where another file asks `if cuda: model.cuda()` of its parameter."""
+    for call in facts.walk(ast.Call) if facts.others else ():
+        found = found_there(facts, call.func)
+        if found is None or "cuda" not in found[0].text:
+            continue
+        there, of = found[1], found[2]
+        bound = isinstance(of, ast.ClassDef)
+        f = there.classes.methods(of).get("__init__") if isinstance(of, ast.ClassDef) else of
+        for name, means in _asked_parameters(there, f) if isinstance(f, ast.FunctionDef) else ():
+            given = argument(call, f, name, bound)  # type: ignore[arg-type]
+            if given is not None and _is_choice(facts, given):
+                yield given, means
+
+
+def _asked_parameters(facts: Facts, f: ast.FunctionDef) -> Iterator[tuple[str, bool]]:
+    """The parameters of a function by which it moves something or does not."""
+    own = facts.scopes.by_node[f]
+    for test, means in _moves(facts):
+        plain = isinstance(test, ast.Name) and facts.scopes.scope_of(test).lookup(test.id) is own
+        if isinstance(test, ast.Name) and plain and test.id not in own.stores:
+            yield test.id, means
 
 
 def _moved_in(facts: Facts, block: list[ast.stmt]) -> list[ast.expr]:

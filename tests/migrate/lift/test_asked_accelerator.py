@@ -3,7 +3,7 @@
 import pytest
 from ptmigrate.migrate.migrate import migrate_text
 
-from tests.migrate.running import check_on_card
+from tests.migrate.running import check_on_card, check_project_on_card
 
 SCRIPT = """
 import argparse
@@ -178,3 +178,71 @@ def test_a_name_that_stands_for_something_else_where_the_trainer_is_made(given):
 def test_a_name_that_stands_for_the_same(given):
     result = migrate_text(ENGINE.replace("GIVEN", given))
     assert not lost(result) and "accelerator=torch.device(cfg.device).type" in result.text
+
+
+ARGS = """\
+import argparse
+import torch
+
+
+def get_args():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--no-cuda", action="store_true")
+    args = parser.parse_args(GIVEN)
+    args.cuda = not args.no_cuda and torch.cuda.is_available()
+    return args
+"""
+MODELS = """\
+import torch.nn as nn
+
+
+def get_model(n, cuda=True):
+    model = nn.Linear(n, 3)
+    if cuda: model.cuda()
+    return model
+
+
+class Holder:
+    def __init__(self, n, cuda):
+        self.model = nn.Linear(n, 3)
+        if cuda:
+            self.model = self.model.cuda()
+"""
+MAIN = """\
+import torch
+from args import get_args
+from models import Holder, get_model
+
+args = get_args()
+torch.manual_seed(0)
+x, y = torch.randn(8, 4), torch.randint(0, 3, (8,))
+if FLAG:
+    x, y = x.cuda(), y.cuda()
+model = MADE
+optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+for epoch in range(3):
+    optimizer.zero_grad()
+    loss = torch.nn.functional.cross_entropy(model(x), y)
+    loss.backward()
+    optimizer.step()
+    print(loss.item(), next(model.parameters()).device.type)
+"""
+MADE = ["get_model(4, args.cuda)", "get_model(4, cuda=args.cuda)", "Holder(4, args.cuda).model"]
+
+
+@pytest.mark.parametrize("given", ['["--no-cuda"]', "[]"])
+@pytest.mark.parametrize("made", MADE)
+def test_it_is_given_to_another_file_that_moves(tmp_path, made, given):
+    main = MAIN.replace("MADE", made).replace("if FLAG:\n    x, y = x.cuda(), y.cuda()\n", "")
+    main = main.replace(
+        "model(x), y)", "model(x.to(next(model.parameters()).device)), y.to(next(model.parameters()).device))"
+    )
+    text = check_project_on_card(tmp_path, main=main, models=MODELS, args=ARGS.replace("GIVEN", given))["main"]
+    assert 'accelerator="auto" if args.cuda else "cpu"' in text
+
+
+def test_what_is_moved_in_any_case_asks_for_nothing(tmp_path):
+    models = MODELS.replace("    if cuda: model.cuda()\n", "    model.cuda()\n    if cuda: model.float()\n")
+    main = MAIN.replace("MADE", MADE[0]).replace("if FLAG:", "if torch.cuda.is_available():")
+    text = check_project_on_card(tmp_path, main=main, models=models, args=ARGS.replace("GIVEN", "[]"))["main"]
+    assert "accelerator" not in text

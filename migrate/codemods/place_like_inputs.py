@@ -260,7 +260,7 @@ class PlaceLikeInputs(Codemod):
         own = parameters[:1] == ["self"] and holder is not None
         if holder is not None and not any(is_named(d, "staticmethod") for d in f.decorator_list):
             parameters = parameters[1:]
-        cut = cut_by_hand(facts, f)
+        cut = cut_by_hand(facts, f) | _moved_below(facts, f, call)
         for name in [*parameters, *(a.arg for a in f.args.kwonlyargs)]:
             if name not in cut and is_tensor(facts, f, name, call) and not self._stays_behind(facts, f, name, call):
                 return name
@@ -273,7 +273,7 @@ class PlaceLikeInputs(Codemod):
         if own and has_device(facts, holder):
             return "self"
         arrays = not (holder in facts.classes.modules or is_helper(facts, f))  # which a function that loads data has
-        for name in self._locals(facts, f, call):
+        for name in (n for n in self._locals(facts, f, call) if n not in cut):
             if is_tensor(facts, f, name, call) and not (arrays and not used(uses(f), name) & NO_ARRAY_USE):
                 return name
         weight = weight_in(facts, holder, f) if own and holder in facts.classes.modules else None
@@ -393,6 +393,13 @@ def _moves_with(facts: Facts, call: ast.Call) -> bool:
                 return True
         below = up
     return False
+
+
+def _moved_below(facts: Facts, f: ast.AST, call: ast.Call) -> set[str]:
+    """The names that a function moves itself below a call, or there: where they are until then says nothing."""
+    below = (c for c in walk(f, ast.Call) if c.lineno >= call.lineno and c is not call)
+    moved = (facts.devices.moved(c) for c in below)
+    return {m.id for m in moved if isinstance(m, ast.Name) and not facts.placed.by_runtime(m)}
 
 
 def _is_itself(facts: Facts, node: ast.expr, name: str) -> bool:

@@ -12,7 +12,7 @@ from .batch_choices import as_if
 from .batch_functions import constants, is_loss_class, makers
 from .batch_values import REDUCED, Flow, Value
 from .handed_back import handed_back
-from .other_files import OtherFile, There, defined_there
+from .other_files import OtherFile, There, defined_there, found_there
 
 if TYPE_CHECKING:
     from .batch_calls import BatchCall
@@ -28,6 +28,8 @@ def followed_there(of: BatchCall) -> Value | None:
     if not run.facts.others:
         return None
     made = makers(run, call.func)
+    if not made and (there := _method_there(of)) is not None:
+        return _through_network(of, there) if there.holder in there.facts.classes.modules else _run_there(of, there)
     first = itself(made[0]) if made else call
     there = defined_there(run.facts, first.func) if isinstance(first, ast.Call) else None
     if there is None or (there.holder is not None) != bool(made):
@@ -35,6 +37,19 @@ def followed_there(of: BatchCall) -> Value | None:
     if there.holder is not None and not is_loss_class(there.facts, there.holder):
         return _through_network(of, there) if run.mixing.networks is not None else None
     return _run_there(of, there)
+
+
+def _method_there(of: BatchCall) -> There | None:
+    """The method of an object, or with networks of a network, that a class of another file has: `flow.log_prob(x)`."""
+    func = of.call.func
+    made = makers(of.run, func.value) if isinstance(func, ast.Attribute) else []
+    first = itself(made[0]) if len(made) == 1 else None
+    file, there, c = (found_there(of.facts, first.func) if isinstance(first, ast.Call) else None) or (None, None, None)
+    if file is None or there is None or not isinstance(c, ast.ClassDef) or not isinstance(func, ast.Attribute):
+        return None
+    f = there.classes.methods(c).get(func.attr)
+    followed = c not in there.classes.modules or of.run.mixing.networks is not None
+    return There(file, there, f, c) if f is not None and followed else None
 
 
 def _through_network(of: BatchCall, there: There) -> Value | None:

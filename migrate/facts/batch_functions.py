@@ -36,6 +36,9 @@ def target_of(run: Run, call: ast.Call) -> Target | None:
         f = run.facts.classes.methods(holder).get(name)
         if f is not None or name == "forward":
             return Target(f, holder) if f is not None else None
+    of_network = networks.method(func) if networks is not None else None
+    if of_network is not None:
+        return Target(*of_network)
     of_class = _of_class(run, func) or _of_object(run, func)
     return of_class if of_class is not None else _resolved(run, held(run, func) or func)
 

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from .back_from_cpu import itself
+from .classes import Function
 from .nodes import walk
 
 if TYPE_CHECKING:
@@ -28,6 +29,16 @@ class Networks:
         """The class whose forward `model(x)`, `self.encoder(x)` or `model.forward(x)` runs, where that is one."""
         if isinstance(func, ast.Attribute) and func.attr == "forward":
             func = func.value
+        c = self._of(func)
+        return c if c is not None and "forward" in self.facts.classes.methods(c) else None
+
+    def method(self, func: ast.expr) -> tuple[Function, ast.ClassDef] | None:
+        """The method of its own that a network is asked for, with its class: `model.log_prob(x)`."""
+        c = self._of(func.value) if isinstance(func, ast.Attribute) else None
+        f = self.facts.classes.methods(c).get(func.attr) if c is not None else None  # type: ignore[attr-defined]
+        return (f, c) if f is not None and c is not None else None
+
+    def _of(self, func: ast.expr) -> ast.ClassDef | None:
         if isinstance(func, ast.Attribute):
             holder = self.facts.names.nodes.class_of(func)
             own = isinstance(func.value, ast.Name) and func.value.id == "self" and holder is not None
@@ -75,8 +86,8 @@ class Networks:
         return found.pop() if len(found) == 1 else None
 
     def _class(self, made: ast.expr) -> ast.ClassDef | None:
-        """The class of the file that a call makes a module of; its forward is written there."""
+        """The class of the file that a call makes a module of."""
         made = itself(made)
         name = made.func.id if isinstance(made, ast.Call) and isinstance(made.func, ast.Name) else None
         own = [c for c in self.facts.classes.modules if c.name == name] if name is not None else []
-        return own[0] if len(own) == 1 and "forward" in self.facts.classes.methods(own[0]) else None
+        return own[0] if len(own) == 1 else None

@@ -321,3 +321,23 @@ def test_what_is_placed_in_the_end_is_not_told_of(made):
 def test_what_is_not_placed_is_told_of_still():
     text = "import torch\nclass N(torch.nn.Module):\n    def forward(self, batch):\n        return batch['x'] * torch.ones(1).to('cuda')\n"
     assert [n.code for n in migrate_text(text, LEFT).attention] == ["PTM104"]
+
+
+LOADED = """\
+import numpy as np
+import torch
+def load(adj, features, cuda=True):
+    adj, features = prepare(adj, features)
+    features = torch.FloatTensor(features).float()
+    adj = convert(adj).float()
+    if cuda:
+        {moves}
+    return adj, features
+"""
+
+
+def test_what_is_moved_below_says_nothing_of_where_the_others_are_to_be():
+    result = migrate_text(LOADED.format(moves="features = features.cuda()\n        adj = adj.cuda()"))
+    assert "features = features.to(adj.device)" not in result.text
+    moved = migrate_text(LOADED.format(moves="features, adj = features.cuda(), adj.cuda()"))
+    assert "features.to(adj.device)" not in moved.text

@@ -1,7 +1,8 @@
 """A step that mixes the samples of its batch keeps whole batches on several processes; others are divided."""
 
 import pytest
-from ptmigrate.migrate.migrate import migrate_text
+from ptmigrate.migrate.migrate import Options, migrate_text
+from ptmigrate.migrate.project import collect, migrate_all
 
 from tests.migrate.lift.test_same_run import NESTED
 from tests.migrate.running import check_same
@@ -201,6 +202,40 @@ def test_a_network_in_a_network_and_one_that_a_trainer_keeps():
     result = migrate_text(NESTED.replace(SEQUENTIAL, inner + "\n" + outer))
     assert "divide_batches = False" in result.text
     assert any("`h.softmax(0)` in Inner.forward()" in n.message for n in result.attention)
+
+
+BY_METHOD = NETWORK.replace(
+    "\n\nmodel = ", "\n    def scored(self, x, y):\n        return F.cross_entropy(GIVEN, y)\n\n\nmodel = "
+)
+GIVEN = ["self(x)", "self.forward(x)", "self.inner(x).softmax(0)", "self.inner(x) - self.inner(x).mean(0)"]
+
+
+def by_method(given, mixes):
+    network = BY_METHOD.replace("return h", "return h.softmax(0)") if mixes else BY_METHOD
+    text = NESTED.replace(SEQUENTIAL, network.replace("GIVEN", given))
+    return text.replace("        out = model(x)\n", "").replace(LOSS, "        loss = model.scored(x, y)\n")
+
+
+@pytest.mark.parametrize("given", GIVEN)
+def test_a_method_of_a_network_that_mixes_takes_whole_batches(given):
+    result = migrate_text(by_method(given, mixes="(x)" in given[-10:]))
+    assert "divide_batches = False" in result.text
+    assert any("`model.scored(x, y)` mixes the samples of a batch" in n.message for n in result.attention)
+
+
+@pytest.mark.parametrize("given", ["self(x)", "self.inner(x).softmax(1)"])
+def test_one_that_does_not_is_divided_by_a_method(given):
+    assert "divide_batches" not in migrate_text(by_method(given, mixes=False)).text
+
+
+@pytest.mark.parametrize(("given", "whole"), [("self(x)", True), ("self.inner(x).softmax(1)", False)])
+def test_a_method_of_a_network_of_another_file(tmp_path, given, whole):
+    text = by_method(given, mixes=whole)
+    start, end = text.index("class Net"), text.index("model = Net()")
+    (tmp_path / "nets.py").write_text(f"from torch import nn\nimport torch.nn.functional as F\n\n\n{text[start:end]}")
+    (tmp_path / "train.py").write_text(f"{text[:start]}from nets import Net\n\n{text[end:]}")
+    done = {m.path.stem: m.data.decode() for m in migrate_all(collect([tmp_path / "train.py"]), Options())}
+    assert ("divide_batches = False" in done["train"]) is whole
 
 
 def test_a_metric_of_what_a_network_mixes_divides():

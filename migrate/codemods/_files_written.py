@@ -38,7 +38,7 @@ def file_written(facts: Facts, call: ast.Call) -> FileWritten | None:
     if last_part(call.func) not in NAMES or (written := written_by(facts, call)) is None:
         return None
     up = facts.scopes.parents.get(call)
-    if not (written.opens or isinstance(up, ast.Expr)) or facts.in_formatted_string(call):
+    if not (written.opens or isinstance(up, ast.Expr)) or facts.is_fixed(call):
         return None
     path = written.path
     if "rank" in ast.unparse(path).lower() or is_own(facts, path) or of_samples(facts, call):

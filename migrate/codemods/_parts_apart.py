@@ -28,11 +28,7 @@ def brought_to_parts(facts: Facts) -> Iterator[tuple[ast.Call, str]]:
             call = facts.scopes.parents.get(a)
             called = isinstance(call, ast.Call) and call.func is a and is_own(a) and c in facts.scopes.ancestors(a)
             for given in given_to(call) if called and isinstance(call, ast.Call) else ():
-                if (
-                    isinstance(given, ast.Call)
-                    and _place(facts, given) == HOST
-                    and not facts.in_formatted_string(given)
-                ):
+                if isinstance(given, ast.Call) and _place(facts, given) == HOST and not facts.is_fixed(given):
                     yield given, f"self.{name}"
 
 

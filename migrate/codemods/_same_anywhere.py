@@ -29,7 +29,7 @@ def choices(codemod: Codemod, facts: Facts, place: Place) -> Iterator[Change]:
             receiver = facts.devices.moved(call) if isinstance(call, ast.Call) else None
             if receiver is None or facts.placed.by_runtime(receiver) or not _is_any(facts, choice.test, [receiver]):
                 continue
-            alike = facts.text.get(receiver) == facts.text.get(other) and not facts.in_formatted_string(choice)
+            alike = facts.text.get(receiver) == facts.text.get(other) and not facts.is_fixed(choice)
             whole = len(facts.devices.device_arguments(call)) == len(call.args) + len(call.keywords)
             if alike and (whole or call.func.attr != "to") and place(facts, call) is not None:
                 says = f"`{facts.short(choice)}` is the same wherever its input is"
@@ -65,7 +65,7 @@ def _branch(codemod: Codemod, facts: Facts, branch: ast.If, place: Place) -> Ite
     own = [c for c, r in zip(moved, receivers, strict=True) if r is not None and not facts.placed.by_runtime(r)]
     if not branch.orelse and not _is_any(facts, branch.test, [r for r in receivers if r is not None]):
         return
-    if not own or not all(place(facts, c) is not None for c in own) or facts.in_formatted_string(branch):
+    if not own or not all(place(facts, c) is not None for c in own) or facts.is_fixed(branch):
         return
     body, orelse = ([text for s in b if (text := plain(facts, s))] for b in (branch.body, branch.orelse))
     if body == orelse:

@@ -41,7 +41,7 @@ def wrapped_names(facts: Facts, found: Distribution) -> Iterator[tuple[ast.expr,
         yield put, f"`{facts.short(put)}`: {WHY}"
     texts = []
     for c in facts.walk(ast.Constant) if "module." in facts.text.text else ():
-        if isinstance(c.value, str) and not facts.in_formatted_string(c):
+        if isinstance(c.value, str) and not facts.is_fixed(c):
             texts.append(c)
     keys = HeldWrapped(found).keys() if texts else None
     for c in texts:
@@ -98,7 +98,7 @@ def _put_before(facts: Facts) -> Iterator[ast.expr]:
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "format":
             first = node.func.value
         begins = isinstance(first, ast.Constant) and PUT.match(str(first.value))
-        if begins and not _is_shown(facts, node) and not facts.in_formatted_string(node):
+        if begins and not _is_shown(facts, node) and not facts.is_fixed(node):
             yield node
 
 

@@ -73,7 +73,7 @@ class BackOnCpu(Codemod):
             why = f"`{facts.short(call.func)}` takes arrays, of the CPU"
             if is_collated(facts) or is_tensor(facts, read) or not is_of_loader(facts, read):
                 yield from self._changed(facts, read, taken, why)
-            elif read not in taken and not facts.in_formatted_string(read):
+            elif read not in taken and not facts.is_fixed(read):
                 taken.add(read)
                 yield self._or_list(facts, read, why)
         for a in facts.attributes.get("append", ()):
@@ -107,7 +107,7 @@ class BackOnCpu(Codemod):
             why = f"`{held}` is there"
             if collated or is_tensor(facts, index):
                 yield from self._changed(facts, index, taken, why)
-            elif index not in taken and not facts.in_formatted_string(index):
+            elif index not in taken and not facts.is_fixed(index):
                 yield self._or_list(facts, index, why)
 
     def _or_list(self, facts: Facts, given: ast.expr, why: str) -> Change:
@@ -116,7 +116,7 @@ class BackOnCpu(Codemod):
         return Change(given, self.edit(facts, given, says), as_on_cpu(name), insertion=needed)
 
     def _changed(self, facts: Facts, read: ast.expr, taken: set[ast.AST], why: str) -> Iterator[Change]:
-        if read in taken or facts.in_formatted_string(read):
+        if read in taken or facts.is_fixed(read):
             return
         taken.add(read)
         says = f"`{facts.short(read)}` is brought to the CPU, where the script left it: {why}"

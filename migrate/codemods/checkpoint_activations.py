@@ -44,7 +44,7 @@ class CheckpointActivations(Codemod):
             return
         for call in facts.walk(ast.Call):
             full, given = self._called(facts, call)
-            if full not in (CHECKPOINT, SEGMENTS, TORCH_WRAPPER) or facts.in_formatted_string(call):
+            if full not in (CHECKPOINT, SEGMENTS, TORCH_WRAPPER) or facts.is_fixed(call):
                 continue
             if any(k.arg is None for k in call.keywords) or (given and isinstance(given[0], ast.Starred)):
                 self._tell_unseen(facts, call, given)

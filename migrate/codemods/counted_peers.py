@@ -48,7 +48,7 @@ class CountedPeers(Codemod):
         alike = [n for n in reads if spelled(n) in numbers]
         given = {spelled(n) for n in alike if not isinstance(n.ctx, ast.Load)}  # a number of the script's own
         for node in alike:
-            if node in within or spelled(node) in given or facts.in_formatted_string(node):
+            if node in within or spelled(node) in given or facts.is_fixed(node):
                 continue
             says = f"`{facts.short(node)}` is 1 in a plain script: {WHY}"
             yield Change(node, self.edit(facts, node, says), source("1"), tuple(ast.iter_child_nodes(node)))

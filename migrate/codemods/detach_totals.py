@@ -129,7 +129,7 @@ class DetachTotals(Codemod):
                 if call.func.attr == "log_dict" and call.args and isinstance(call.args[0], ast.Dict):
                     values = call.args[0].values
                 for v in values:
-                    if _is_item(v) and facts.loops.hot(v) is not None and not facts.in_formatted_string(v):
+                    if _is_item(v) and facts.loops.hot(v) is not None and not facts.is_fixed(v):
                         if _is_no_tensors(facts, v.func):  # type: ignore[attr-defined]
                             continue
                         self.settled.add(v)
@@ -147,7 +147,7 @@ class CopiedToRead(Codemod):
         if facts.lifting:
             return
         for call in facts.walk(ast.Call):
-            if _is_item(call) and facts.loops.hot(call) is not None and not facts.in_formatted_string(call):
+            if _is_item(call) and facts.loops.hot(call) is not None and not facts.is_fixed(call):
                 for cpu in _copies(call):
                     says = f"`.cpu()` removed from `{facts.short(call)}`: `.item()` copies the one number itself"
                     yield Change(cpu, self.edit(facts, cpu, says), unwrap)

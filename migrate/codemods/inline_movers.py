@@ -196,7 +196,7 @@ def _either(test: ast.expr, one: ast.expr | None, other: ast.expr | None) -> ast
 
 def _gives_made(facts: Facts, f: Mover | None, call: ast.Call) -> bool:
     """Whether a call gives the function a tensor that is made on the CPU, and has no history."""
-    if not call.args or any(up is f for up in facts.scopes.ancestors(call)) or facts.in_formatted_string(call):
+    if not call.args or any(up is f for up in facts.scopes.ancestors(call)) or facts.is_fixed(call):
         return False
     if "#" in facts.text.get(call):
         return False  # a comment among its arguments

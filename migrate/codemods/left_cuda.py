@@ -67,7 +67,7 @@ def _goes_anywhere(call: ast.Call) -> bool:
 def _stays(facts: Facts, call: ast.Call) -> bool:
     """What only runs with CUDA: where it is asked for, on a stream of its own, for apex's amp; or cannot be told."""
     assert isinstance(call.func, ast.Attribute)
-    if facts.in_formatted_string(call) or facts.placed.on_a_stream(call) or facts.placed.is_for_apex(call.func.value):
+    if facts.is_fixed(call) or facts.placed.on_a_stream(call) or facts.placed.is_for_apex(call.func.value):
         return True
     around = [up.test for up in facts.scopes.ancestors(call) if isinstance(up, (ast.If, ast.IfExp))]
     return any(asks_machine(facts, test) for test in around)

@@ -27,7 +27,7 @@ class LoadOnCpu(Codemod):
     def plan(self, facts: Facts) -> Iterator[Change]:
         self.left: list[Note] = []
         for call in facts.walk(ast.Call):
-            if facts.names.resolve(call.func) != "torch.load" or _is_within_quotes(facts, call):
+            if facts.names.resolve(call.func) != "torch.load" or facts.in_formatted_string(call):
                 continue
             if any(k.arg is None for k in call.keywords) or any(isinstance(a, ast.Starred) for a in call.args):
                 continue
@@ -93,8 +93,3 @@ def _given_to(facts: Facts, call: ast.Call) -> ast.Name | None:
 
 def _loads_state(call: ast.Call) -> bool:
     return isinstance(call.func, ast.Attribute) and call.func.attr == "load_state_dict"
-
-
-def _is_within_quotes(facts: Facts, call: ast.Call) -> bool:
-    """Whether a call stands in an f-string, where before Python 3.12 no text with the same quotes may."""
-    return any(isinstance(up, ast.JoinedStr) for up in facts.scopes.ancestors(call))

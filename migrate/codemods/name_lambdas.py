@@ -95,7 +95,7 @@ class NameLambdas(Codemod):
 
     def pickled_as(self, facts: Facts, node: ast.expr) -> str | None:
         """The name of the function that a lambda becomes where pickling meets it."""
-        if facts.in_formatted_string(node):
+        if facts.is_fixed(node):
             return None
         return self._place(facts, node, 0)
 

@@ -43,7 +43,7 @@ class NextOfIterators(Codemod):
         """Where `next` is Python's, and all lines stay where they are."""
         own = facts.scopes.scope_of(call).lookup("next") is not None
         of = call.func.value  # type: ignore[attr-defined]
-        return not own and not facts.in_formatted_string(call) and of.end_lineno == call.end_lineno
+        return not own and not facts.is_fixed(call) and of.end_lineno == call.end_lineno
 
 
 def _sounds_like_one(of: ast.expr) -> bool:

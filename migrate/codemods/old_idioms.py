@@ -75,7 +75,7 @@ class RemoveVariables(Codemod):
                 says = f"`{facts.short(s)}` removed: a tensor is its own Variable"
                 yield Change(s, self.edit(facts, s, says), None, (s,))
         for call in facts.walk(ast.Call):
-            if call in gone or facts.names.resolve(call.func) != VARIABLE or facts.in_formatted_string(call):
+            if call in gone or facts.names.resolve(call.func) != VARIABLE or facts.is_fixed(call):
                 continue
             if len(call.args) < 3 and not any(isinstance(a, ast.Starred) for a in call.args):
                 yield from self._call(facts, call)
@@ -88,7 +88,7 @@ class RemoveVariables(Codemod):
         for test in facts.walk(ast.Compare):
             left, right, op = test.left, test.comparators[0], test.ops[0]
             asked = isinstance(left, ast.Call) and _is_type_of(facts, left) and len(test.ops) == 1
-            if not asked or facts.names.resolve(right) != VARIABLE or facts.in_formatted_string(test):
+            if not asked or facts.names.resolve(right) != VARIABLE or facts.is_fixed(test):
                 continue
             if isinstance(op, (ast.Eq, ast.Is, ast.NotEq, ast.IsNot)):
                 no = "not " if isinstance(op, (ast.NotEq, ast.IsNot)) else ""

@@ -204,7 +204,7 @@ class Once(Codemod):
         stands_alone = isinstance(facts.scopes.parents.get(call), ast.Expr)
         handles = full is None and isinstance(call.func, ast.Attribute) and call.func.attr == HANDLES
         writes = full in WRITERS or ((full in WRITES or handles or prints_by_object(facts, call)) and stands_alone)
-        if self.writers and writes and self._comes_to_all(facts, call) and not facts.in_formatted_string(call):
+        if self.writers and writes and self._comes_to_all(facts, call) and not facts.is_fixed(call):
             alike = full in MOVES and (self.alike or _is_awaited(facts, call))
             alike = alike or (full in REMOVES and self._may_be_read(facts, call))
             name = MOVED if alike and self._saves_once(facts, call) else ONLY

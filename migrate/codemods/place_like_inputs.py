@@ -93,7 +93,7 @@ class PlaceLikeInputs(Codemod):
         arguments = facts.devices.device_arguments(call)
         others = len(arguments) < len(call.args) + len(call.keywords)
         to = isinstance(call.func, ast.Attribute) and call.func.attr == "to"
-        there = facts.in_formatted_string(call) or facts.placed.on_a_stream(call)
+        there = facts.is_fixed(call) or facts.placed.on_a_stream(call)
         if where is None and not there and not others and read_on_host(facts, call):
             says = f"`{facts.short(call)}`: nothing but its numbers is read, on the CPU as anywhere"
             yield Change(call, self.edit(facts, call, says), unwrap, (*call.args, *call.keywords))
@@ -137,17 +137,17 @@ class PlaceLikeInputs(Codemod):
             yield Change(call, self.edit(facts, given.value, says), drop, (given,))
             return
         where = self._place(facts, call) or given_module(facts, call)
-        if where is None and not facts.in_formatted_string(call) and read_on_host(facts, call):
+        if where is None and not facts.is_fixed(call) and read_on_host(facts, call):
             says = f"`{facts.short(given)}` removed: nothing but the numbers of `{facts.short(call)}` is read"
             drop = DropArgument([*call.args, *call.keywords].index(given))
             yield Change(call, self.edit(facts, given.value, says), drop, (given,))
             return
-        if where is None and not facts.in_formatted_string(call) and meets_unplaced(facts, call):
+        if where is None and not facts.is_fixed(call) and meets_unplaced(facts, call):
             says = f"`{facts.short(given)}` removed: what is given `{facts.short(call)}` is not placed yet"
             drop = DropArgument([*call.args, *call.keywords].index(given))
             yield Change(call, self.edit(facts, given.value, says), drop, (given,))
             return
-        if where is None or facts.in_formatted_string(call):
+        if where is None or facts.is_fixed(call):
             if not of_callers(facts, given.value):
                 self._tell(facts, call)
             return
@@ -166,7 +166,7 @@ class PlaceLikeInputs(Codemod):
         given = next((k for k in call.keywords if k.arg == "device"), None)
         if given is None or not facts.devices.says_where(given.value) or facts.devices.is_host(given.value):
             return
-        if not facts.placed.by_runtime(receiver) or facts.in_formatted_string(call):
+        if not facts.placed.by_runtime(receiver) or facts.is_fixed(call):
             self._tell(facts, call)
             return
         says = f"`{facts.short(given)}` removed: `{facts.short(call)}` is made where `{facts.short(receiver)}` is"
@@ -175,7 +175,7 @@ class PlaceLikeInputs(Codemod):
 
     def _made_anywhere(self, facts: Facts, call: ast.Call) -> Iterator[Change]:
         """`torch.zeros(2, 3)` in forward is on the CPU, wherever the module is."""
-        if is_number(call) or facts.in_formatted_string(call):
+        if is_number(call) or facts.is_fixed(call):
             return
         f = next(facts.scopes.functions_around(call), None)
         where = met_before_move(facts, call)
@@ -190,7 +190,7 @@ class PlaceLikeInputs(Codemod):
     def _brought_there(self, facts: Facts, call: ast.Call) -> Iterator[Change]:
         """`torch.from_numpy(a)`, `torch.FloatTensor(n, 10)` that meets the batch before it is moved itself."""
         where = met_before_move(facts, call)
-        if where is None or facts.in_formatted_string(call):
+        if where is None or facts.is_fixed(call):
             return
         says = f"`{facts.short(call)}` goes where `{where}` is, which it meets: `.to({where}.device)`"
         yield Change(call, self.edit(facts, call, says), move_to(f"{where}.device"))

@@ -56,7 +56,7 @@ def _moves(facts: Facts, changes: list[Change]) -> Iterator[ast.Call]:
     for call in facts.walk(ast.Call) if within else ():
         receiver = facts.devices.moved(call) if call in within else None
         placed = receiver is not None and facts.placed.by_runtime(receiver)
-        if (placed or facts.placed.becomes_module(call)) and not facts.in_formatted_string(call):
+        if (placed or facts.placed.becomes_module(call)) and not facts.is_fixed(call):
             yield call
 
 

@@ -195,7 +195,7 @@ class PlainBranches(UnreadBranches):
                 continue
             if not isinstance(node, ast.expr) or node in self.gone or node in inside:
                 continue
-            if facts.in_formatted_string(node):
+            if facts.is_fixed(node):
                 continue
             if isinstance(up, ast.comprehension):
                 holder = facts.scopes.parents[up]

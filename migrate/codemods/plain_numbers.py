@@ -43,7 +43,7 @@ class PlainNumbers(Codemod):
         yield from self._cards(facts)
         for node in facts.walk(ast.BinOp):
             holder = facts.scopes.statement_of(node)
-            if node in self.gone or facts.in_formatted_string(node) or holder in self.gone:
+            if node in self.gone or facts.is_fixed(node) or holder in self.gone:
                 continue
             if isinstance(holder, ast.Assign) and found.divides_batch(holder):
                 continue
@@ -88,7 +88,7 @@ class PlainNumbers(Codemod):
                 continue
             if numbers_of(facts, part.lower) != RANKS or numbers_of(facts, part.step) != WORLDS:
                 continue
-            if not facts.in_formatted_string(node):
+            if not facts.is_fixed(node):
                 says = f"`{facts.short(node)}` is all of it in a plain script: {WHY}"
                 yield Change(node, self.edit(facts, node, says), whole_slice, (part.lower, part.step))
 

@@ -92,11 +92,11 @@ class PlainParallel(Codemod):
                 says = f"`with {facts.short(item)}:` removed: the runtime brings the gradients together"
                 yield Change(block, self.edit(facts, item, says), body_only, (block.items[0],))
         for a in held:
-            if a not in gone and not facts.in_formatted_string(a):
+            if a not in gone and not facts.is_fixed(a):
                 yield self._becomes_nothing(facts, a, (a.value,), "")
         for f in joined:
             call = facts.scopes.parents[f]
-            if f not in gone and not facts.in_formatted_string(f):
+            if f not in gone and not facts.is_fixed(f):
                 yield self._becomes_nothing(facts, call, tuple(ast.iter_child_nodes(call)), "()")
 
     def _becomes_nothing(self, facts: Facts, node: ast.AST, parts: tuple[ast.AST, ...], called: str) -> Change:
@@ -159,7 +159,7 @@ class PlainParallel(Codemod):
         plain: dict[ast.AST, str] = {}
         for call in facts.walk(ast.Call):
             new = self._plain(facts, call) if facts.names.resolve(call.func) == FUNCTION else None
-            if new is not None and not facts.in_formatted_string(call):
+            if new is not None and not facts.is_fixed(call):
                 plain[call] = new
                 says = f"`{facts.short(call)}` became `{new}`: the runtime divides the batch"
                 yield Change(call, self.edit(facts, call, says), source(new))

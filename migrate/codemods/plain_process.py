@@ -117,7 +117,7 @@ class PlainProcess(Codemod):
 
     def _wrappers(self, facts: Facts, found: Distribution) -> Iterator[Change]:
         facts.unwrapped = {c: inner for c in found.wrapped if (inner := argument_at(c, "module", 0)) is not None}
-        attributes = [a for a in found.module_attributes() if not facts.in_formatted_string(a)]
+        attributes = [a for a in found.module_attributes() if not facts.is_fixed(a)]
         facts.unwrapped |= {a: a.value for a in attributes}
         facts.unwrapped |= {choice: getattr(choice, field) for choice, field in found.unwrapping_choices()}
         if (loads := loads_old_keys(facts, found)) is not None:
@@ -242,7 +242,7 @@ class PlainProcess(Codemod):
                 says = f"`{facts.short(s)}` removed: nothing was summed over processes"
                 yield Change(s, self.edit(facts, s, says), None, (s,))
         for quotient in facts.walk(ast.BinOp):
-            if found.divides_a_sum(quotient) and not facts.in_formatted_string(quotient):
+            if found.divides_a_sum(quotient) and not facts.is_fixed(quotient):
                 says = f"`{facts.short(quotient)}`: nothing was summed over processes"
                 left = source(facts.text.get(quotient.left))
                 yield Change(quotient, self.edit(facts, quotient, says), left, (quotient.right,))
@@ -251,7 +251,7 @@ class PlainProcess(Codemod):
         """`dist.all_gather(parts, x)` puts x into the only part."""
         for call, full in found.full.items():
             new = found.alone(call) if full in ALONE or full in ALONE_VALUES else None
-            if new is not None and not facts.in_formatted_string(call):
+            if new is not None and not facts.is_fixed(call):
                 says = f"`{facts.short(call)}` became `{new}`: {WHY}"
                 holder = facts.scopes.parents.get(call)
                 given = found.gathered(call) if isinstance(holder, ast.Expr) else None
@@ -276,7 +276,7 @@ class PlainProcess(Codemod):
 
     def _values(self, facts: Facts, found: Distribution, removed: set[ast.AST]) -> Iterator[Change]:
         for node, value in found.constants():
-            if any(up in removed for up in facts.scopes.ancestors(node)) or facts.in_formatted_string(node):
+            if any(up in removed for up in facts.scopes.ancestors(node)) or facts.is_fixed(node):
                 continue
             says = f"`{facts.short(node)}` is {value} in a plain script: {WHY}"
             yield Change(node, self.edit(facts, node, says), source(value), tuple(ast.iter_child_nodes(node)))
@@ -296,7 +296,7 @@ class PlainProcess(Codemod):
             if asks_elsewhere(facts, call) and not any(up in removed for up in facts.scopes.ancestors(call)):
                 self._tell(facts, call, f"`{facts.short(call)}`: on several processes it has what the launcher sets")
         for node, method in asked_by_name(facts):
-            if any(up in removed for up in facts.scopes.ancestors(node)) or facts.in_formatted_string(node):
+            if any(up in removed for up in facts.scopes.ancestors(node)) or facts.is_fixed(node):
                 continue
             if not facts.ours:
                 self._tell(facts, node, f"`{facts.short(node)}`: on several processes it has what the launcher sets")
@@ -312,7 +312,7 @@ class PlainProcess(Codemod):
             values += found.constants()
             values += [(c, found.alone(c)) for c, full in found.full.items() if full in ALONE or full in ALONE_VALUES]
         for node, value in values:
-            if not facts.in_formatted_string(node) or any(up in removed for up in facts.scopes.ancestors(node)):
+            if not facts.is_fixed(node) or any(up in removed for up in facts.scopes.ancestors(node)):
                 continue
             if value is not None:
                 strings.add(node, value)

@@ -282,7 +282,7 @@ class RegisterBuffers(Codemod):
                 says = f"`{facts.short(choice)}`: a buffer is placed with its module"
                 yield Change(choice, self.edit(facts, choice, says), take_branch(side), (choice.test, other))
         for call in list(walk(s, ast.Call)):
-            if call in gone or facts.in_formatted_string(call):
+            if call in gone or facts.is_fixed(call):
                 continue
             arguments: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
             if facts.devices.moved(call) is not None:

@@ -152,7 +152,7 @@ class RemoveDeviceCalls(Codemod):
         return isinstance(s, ast.Assign) and self._moves_to_itself(facts, s)
 
     def _call(self, facts: Facts, call: ast.Call) -> Iterator[Change]:
-        if facts.in_formatted_string(call):
+        if facts.is_fixed(call):
             return
         if call in self._helped:
             parts = (*call.args[1:], *call.keywords, call.func)
@@ -235,7 +235,7 @@ class RemoveDeviceCalls(Codemod):
     def _same_choices(self, facts: Facts, gone: set[ast.AST]) -> Iterator[Change]:
         """`f(x.cuda()) if use_cuda else f(x)` is `f(x)`."""
         for choice in facts.walk(ast.IfExp):
-            if choice in gone or not only_asks(facts.names, choice.test) or facts.in_formatted_string(choice):
+            if choice in gone or not only_asks(facts.names, choice.test) or facts.is_fixed(choice):
                 continue
             moved = [[n for n in walk(side) if self._is_move(facts, n)] for side in (choice.body, choice.orelse)]
             if sum(map(bool, moved)) != 1 or not all(self._goes(facts, n) for m in moved for n in m):
@@ -252,7 +252,7 @@ class RemoveDeviceCalls(Codemod):
 
     def _goes(self, facts: Facts, call: ast.AST) -> bool:
         receiver = facts.devices.moved(call) if isinstance(call, ast.Call) else None
-        if receiver is None or facts.in_formatted_string(call):
+        if receiver is None or facts.is_fixed(call):
             return False
         return call in facts.buffered or facts.placed.by_runtime(receiver) or _kept_by_loss(facts, call)  # type: ignore[arg-type]
 

@@ -163,7 +163,7 @@ class TensorTypes(Codemod):
     def _used(self, facts: Facts, read: ast.expr, kind: str) -> Iterator[Change]:
         """`Tensor(shape)` and `x.type(Tensor)`."""
         up = facts.scopes.parents.get(read)
-        if isinstance(up, ast.Call) and up.func is read and not facts.in_formatted_string(up):
+        if isinstance(up, ast.Call) and up.func is read and not facts.is_fixed(up):
             at = next((i for i, k in enumerate(up.keywords) if k.arg == "device"), None)
             if at is not None:  # a type of the CPU takes no other device
                 given = facts.text.get(up.keywords[at].value)

@@ -31,7 +31,7 @@ class TypesOfBatches(Codemod):
         left = [c for c in calls if isinstance(c.func, ast.Attribute) and is_left(facts, c.func.value)]
         for cast in dict.fromkeys([*(c for m in moved for c in _casts(facts, m)), *left]):
             kind = cast_on_cpu(facts, cast)
-            if kind is not None and not facts.in_formatted_string(cast):
+            if kind is not None and not facts.is_fixed(cast):
                 given, new = cast.args[0], f"{torch}.{DTYPES[kind]}"
                 says = f"`{facts.short(given)}` became `{new}`: it names the CPU, and the batch is where the model is"
                 yield Change(given, self.edit(facts, cast, says), source(new), (given,))

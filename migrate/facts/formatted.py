@@ -30,6 +30,9 @@ class Formatted:
                     self._around.setdefault(n, []).append(part)
         self._known: dict[ast.FormattedValue, bool] = {}
 
+    def holds(self, node: ast.AST) -> bool:
+        return node in self._around
+
     def is_fixed(self, node: ast.AST) -> bool:
         """Whether a node stands in an f-string and is to stay as it is."""
         return not all(isinstance(p, ast.FormattedValue) and self._is_open(p) for p in self._around.get(node, ()))

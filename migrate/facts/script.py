@@ -314,7 +314,10 @@ class Facts:
         return any(self.devices.moved(n) is not None for n in walk(s.value, ast.Call))
 
     def in_formatted_string(self, node: ast.AST) -> bool:
-        """Whether a node stands in an f-string that is to stay as it is."""
+        return self._formatted.holds(node)
+
+    def is_fixed(self, node: ast.AST) -> bool:
+        """Whether a node stands in an f-string and is to stay as it is."""
         return self._formatted.is_fixed(node)
 
     @cached_property

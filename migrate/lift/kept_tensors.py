@@ -27,7 +27,7 @@ def place_kept(facts: Facts, edits: Edits, line: Callable[[int], int]) -> list[E
     fit, home = fitting.lineno, facts.scopes.scope_of(fitting)
     for s in getattr(home.node, "body", ()):
         move = _move(facts, s) if s.lineno < fit else None
-        if move is None or facts.in_formatted_string(move):
+        if move is None or facts.is_fixed(move):
             continue
         assert isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Name)
         reads = _reads(facts, s.targets[0], home, fit)
@@ -68,7 +68,7 @@ def _reads(facts: Facts, name: ast.Name, home: Scope, fit: int) -> list[tuple[as
         call = facts.scopes.parents.get(up) if isinstance(up, ast.keyword) else up
         within = facts.scopes.scope_of(read) is not home
         network = call.func if isinstance(call, ast.Call) else None
-        if not (isinstance(network, ast.Name) and _is_network(facts, network)) or facts.in_formatted_string(read):
+        if not (isinstance(network, ast.Name) and _is_network(facts, network)) or facts.is_fixed(read):
             return []
         if within or read.lineno > fit:  # above, neither is placed
             found.append((read, network.id))

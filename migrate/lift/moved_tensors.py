@@ -125,7 +125,7 @@ def _add_value(facts: Facts, store: ast.AST, name: str, known: _Name) -> bool:
     else:
         return False
     if isinstance(value, ast.Call) and (made := facts.devices.moved(value)) is not None:
-        if len(value.args) + len(value.keywords) > 1 or facts.in_formatted_string(value):
+        if len(value.args) + len(value.keywords) > 1 or facts.is_fixed(value):
             return False
         known.moves.append(value)
         value = made

@@ -55,7 +55,7 @@ def own_device(facts: Facts, chunks: list[Chunk], accelerator: str | None = None
         returned = passing.returns if passing is not None and chunk.statements is passing.after else None
         for s in [*chunk.statements, *([returned] if returned is not None else [])]:
             for call in walk(s, ast.Call):
-                if facts.in_formatted_string(call) or _in_class(facts, call, s):
+                if facts.is_fixed(call) or _in_class(facts, call, s):
                     continue
                 change = _moved(facts, call) or _made_there(facts, call) or _handed(facts, call)
                 anywhere = chunk.hook in STEPS and _made_anywhere(facts, chunk, call, s)

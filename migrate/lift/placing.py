@@ -67,7 +67,7 @@ def place_batches(facts: Facts, edits: Edits, moving: Moving, line: Callable[[in
         if (line(row), target) not in moving.loops and not _evaluates(facts, loop, around):
             continue
         source = looped_over(facts, loop)
-        if _counts(source) or facts.in_formatted_string(source):
+        if _counts(source) or facts.is_fixed(source):
             continue
         network = network_on_cpu(facts, around) or network_of(facts, around)
         said.append(_placed(facts, edits, source, around, line, network))

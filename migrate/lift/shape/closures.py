@@ -95,12 +95,7 @@ def _calls(facts: Facts, made: ast.Assign) -> list[ast.Call]:
     for read in facts.scopes.reads(target.id, home):
         up = facts.scopes.parents.get(read)
         plain = isinstance(up, ast.Call) and up.func is read and not any(isinstance(a, ast.Starred) for a in up.args)
-        if (
-            not plain
-            or read.lineno < made.lineno
-            or facts.scopes.scope_of(read) is not home
-            or facts.in_formatted_string(read)
-        ):
+        if not plain or read.lineno < made.lineno or facts.scopes.scope_of(read) is not home or facts.is_fixed(read):
             return []
         if any(k.arg is None for k in up.keywords):  # type: ignore[union-attr]
             return []

@@ -91,7 +91,7 @@ def _written(facts: Facts, made: ast.Assign, loader: ast.expr, draw: ast.Call) -
     steps = any(is_call_of(n, "backward") for n in walk(loop, ast.Call))
     if not steps or facts.scopes.scope_of(loop) is not facts.scopes.scope_of(made):
         return None
-    if not all(is_quiet(facts, s) for s in above) or facts.in_formatted_string(draw):
+    if not all(is_quiet(facts, s) for s in above) or facts.is_fixed(draw):
         return None
     if any(map(Splice(facts.text).shares_a_line, (loop, taken, first))):
         return None

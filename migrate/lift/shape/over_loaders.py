@@ -133,7 +133,7 @@ def _over(facts: Facts, drawn: _Drawn, index: str = "") -> str | None:
     loop, taken = drawn.loop, drawn.taken
     if taken not in loop.body or not all(is_quiet(facts, s) for s in loop.body[: loop.body.index(taken)]):
         return None
-    if facts.in_formatted_string(drawn.draw) or Splice(facts.text).shares_a_line(taken):
+    if facts.is_fixed(drawn.draw) or Splice(facts.text).shares_a_line(taken):
         return None
     above = loop.body[: loop.body.index(taken)]
     edits = Edits(facts)

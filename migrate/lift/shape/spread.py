@@ -46,7 +46,7 @@ def _written(facts: Facts, name: ast.Name, made: ast.Assign) -> str | None:
         keyword = facts.scopes.parents.get(read)
         call = facts.scopes.parents.get(keyword) if isinstance(keyword, ast.keyword) and keyword.arg is None else None
         f = local_function(facts, call.func) if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) else None
-        if f is None or facts.scopes.scope_of(read) is not scope or facts.in_formatted_string(read):
+        if f is None or facts.scopes.scope_of(read) is not scope or facts.is_fixed(read):
             return None
         start, stop = facts.text.span(read)
         stars = facts.text.text.rindex("**", 0, start)

@@ -73,3 +73,16 @@ QUOTES = [
 def test_what_is_written_has_other_quotes_than_the_string(before, after):
     text = f'import torch\nimport torch.distributed as dist\ndist.init_process_group("gloo")\nprint({before})\n'
     assert migrate_text(text).text.endswith(f"print({after})\n")
+
+
+FORMS = [
+    ("x.cuda()", "x"),
+    ("it.next()", "next(it)"),
+    ("nn.parallel.data_parallel(net, x)", "net(x)"),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), FORMS)
+def test_other_codemods_rewrite_there_as_they_do_elsewhere(before, after):
+    head = "import torch\nfrom torch import nn\nnet = nn.Linear(2, 2)\nit = iter(loader)\n\n\ndef f(x):\n"
+    assert migrate_text(f"{head}    return f'{{{before}}}'\n").text == f"{head}    return f'{{{after}}}'\n"

@@ -102,7 +102,7 @@ def test_by_the_files_own_name_for_torch_which_is_imported_where_it_has_none():
     [
         "x = load().cuda(1)",
         "x = load().cuda(device)",
-        "print(f'{load().cuda()}')",
+        "print(f'{load().cuda()=}')",
         "if torch.cuda.is_available():\n    x = load().cuda()",
         "use = torch.cuda.is_available()\nx = load().cuda() if use else load()",
         "args.cuda = args.cuda and torch.cuda.is_available()\nif args.cuda:\n    x = load().cuda()",

@@ -56,7 +56,7 @@ def test_methods_of_others(source):
     [
         "def f(train_iter):\n    return train_iter.next()\n",
         "def next(x):\n    return x\n\n\nit = iter(loader)\nx = it.next()\n",
-        "it = iter(loader)\nprint(f'{it.next()}')\n",
+        "it = iter(loader)\nprint(f'{it.next()=}')\n",
     ],
 )
 def test_told(source):

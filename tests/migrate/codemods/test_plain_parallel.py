@@ -52,7 +52,7 @@ def test_the_function_is_a_call(before, after):
         "parser.add_argument('--data-parallel', action='store_true')",
         "if args.data_parallel:\n    y = net(x)",
         "x = [a, b]\ny = data_parallel(net, x)",
-        "print(f'{data_parallel(net, x)}')",
+        "print(f'{data_parallel(net, x)=}')",
         "class Net:\n    data_parallel = 3\ny = Net.data_parallel",
     ],
 )

@@ -154,7 +154,7 @@ def test_branches_that_differ_by_more_stay(source):
         "x = np.load('x')\nz = torch.tensor(x).cuda()",
         "hidden = torch.zeros(1, 2)\nhidden = hidden.cuda()",
         "state = torch.load('p', map_location='cuda')",
-        "def f(x):\n    return f'{x.cuda()}'",
+        "def f(x):\n    return f'{x.cuda()=}'",
         "for i in range(3):\n    x = table[i]\n    y = torch.tensor(x).to('cuda')",
         "def f(x, **kw):\n    return x.to(**kw)",
         "x.type(torch.cuda.FloatTensor)",

@@ -86,7 +86,7 @@ def test_a_variable_of_one_is_no_longer_told_of(made):
 
 def test_another_of_its_line_is():
     made = "from torch.autograd import Variable\n    total = Variable(torch.zeros(2)).cuda(args.gpu)"
-    result = lifted(f"{made}; seen = f'{{Variable(torch.ones(2)).cuda(rank)}}'", "print(total, seen)")
+    result = lifted(f"{made}; seen = f'{{Variable(torch.ones(2)).cuda(rank)=}}'", "print(total, seen)")
     assert [n.message[:24] for n in result.attention if n.code == "PTM104"] == ["`Variable(torch.ones(2))"]
 
 

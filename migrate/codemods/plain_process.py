@@ -369,6 +369,9 @@ def _unwrapped(facts: Facts, value: ast.expr) -> ast.expr:
         body, orelse = _unwrapped(facts, value.body), _unwrapped(facts, value.orelse)
         changed = body is not value.body or orelse is not value.orelse
         return orelse if changed and ast.unparse(body) == ast.unparse(orelse) else value
+    if isinstance(value, ast.Attribute):  # model.module.log_prob
+        inner = _unwrapped(facts, value.value)
+        return value if inner is value.value else ast.Attribute(inner, value.attr, value.ctx)
     return value
 
 

@@ -168,7 +168,12 @@ class Worlds:
         the name tells nothing of that.
         """
         left, right = node.left, node.comparators[0]
-        if not (isinstance(left, ast.Name) and isinstance(right, ast.Constant) and right.value is None):
+        if not (isinstance(right, ast.Constant) and right.value is None):
+            return False
+        if isinstance(left, ast.Attribute) and not world.launched and left.attr in self.given.stored:
+            option = self.given.options.get(left.attr)  # which the script may leave as it is
+            return option is not None and option.default is None
+        if not isinstance(left, ast.Name):
             return False
         scope = self.facts.scopes.scope_of(left).lookup(left.id)
         if scope is None:

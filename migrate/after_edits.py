@@ -7,7 +7,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 from . import averaged_sums, seeds_by_rank
 from .codemods.base import apply
@@ -18,7 +17,7 @@ from .facts.script import Facts, facts_of
 from .left_over import left_over
 from .lift.lightning import lost
 from .line_map import line_map
-from .report import Note
+from .report import Note, at_line
 from .result import Options, Result
 from .sources import unfollowed
 from .stays_on_cpu import without_cards
@@ -98,7 +97,7 @@ def _where_cuda_is(
     if not changes:
         return after
     line = (lambda n: n) if after.text.text == text else line_map(after.text.text, text)
-    edits = [replace(c.edit, line=line(c.edit.line)) for c in changes]
+    edits = [at_line(c.edit, line) for c in changes]
     lines = {e.line for e in edits}
     result.edits += edits
     result.attention[:] = [n for n in result.attention if n.line not in lines or not n.message.endswith(TOLD)]
@@ -120,9 +119,9 @@ def move_functions(result: Result, original: Facts) -> None:
     changes = outermost(after, [c for kind in kinds for c in kind.plan(after)])
     result.text = apply(after, changes)
     line = line_map(after.text.text, original.text.text)
-    result.edits += [replace(c.edit, line=line(c.edit.line)) for c in changes]
+    result.edits += [at_line(c.edit, line) for c in changes]
     told = {(n.line, n.code) for n in result.attention}
-    left = [replace(n, line=line(n.line)) for kind in kinds for n in kind.notes(after)]
+    left = [at_line(n, line) for kind in kinds for n in kind.notes(after)]
     result.attention += [n for n in left if (n.line, n.code) not in told]
 
 

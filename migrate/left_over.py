@@ -16,7 +16,7 @@ from .facts.asked_machine import asks_machine
 from .facts.nodes import walk
 from .facts.script import Facts
 from .facts.source import Source, SourceError
-from .report import Note
+from .report import Note, at_line
 
 if TYPE_CHECKING:
     from ptmigrate.lint_rules.engine import Linter
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 # device, pickling, distribution; tensors copied to the host at every step, which no edit takes away
 THEMES = ("PTM1", "PTM2", "PTM4", "PTM304", "PTM305")
-LINES = re.compile(r"(?<=\bon )line (\d+)|(?<=\()line (\d+)(?=\))")  # of the result, in what a rule says
 NUMBERED = re.compile(r"cuda:\d")  # that a device stays says nothing of which one it is
 PLACED = "PTM101"
 NOT_READ = "PTM707"
@@ -58,8 +57,7 @@ def left_over(
         says_enough = ((at, f.code[:4]) in known and not by_number) or at in alone
         if says_enough or not wants(f.code):
             continue
-        says = LINES.sub(lambda m: f"line {line(int(m.group(1) or m.group(2)))}", f.message)
-        notes.append(Note(at, f.column, f.code, says))
+        notes.append(at_line(Note(f.line, f.column, f.code, f.message), line))
     return notes
 
 

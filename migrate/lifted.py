@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -29,7 +28,7 @@ from .lift.lightning import to_lightning
 from .lift.networks import unchained
 from .lift.recipe import CannotLift
 from .line_map import line_map
-from .report import Edit, Note
+from .report import Edit, Note, at_line
 from .result import Options, Result
 
 if TYPE_CHECKING:
@@ -66,8 +65,8 @@ def with_precision(facts: Facts, options: Options) -> Result | None:
         return None
     except FAULTS:
         return None
-    result.edits[:] = [*(c.edit for c in changes), *(replace(e, line=line(e.line)) for e in result.edits)]
-    result.attention[:] = [replace(n, line=line(n.line)) for n in result.attention]
+    result.edits[:] = [*(c.edit for c in changes), *(at_line(e, line) for e in result.edits)]
+    result.attention[:] = [at_line(n, line) for n in result.attention]
     result.attention += codemod.told(facts)
     return result
 
@@ -130,9 +129,9 @@ def lifted(facts: Facts, options: Options, by_hand: bool = True) -> Result:
     made = facts_of(text)
     made.askers_elsewhere, made.others = facts.askers_elsewhere, facts.others
     left = without_buffers(left, facts, text)
-    left, more = settled(left, [replace(e, line=line(e.line)) for e in more], made)
+    left, more = settled(left, [at_line(e, line) for e in more], made)
     edits = [c.edit for c in changes if c.told] + more
-    attention = [replace(n, line=line(n.line)) for n in attention]
+    attention = [at_line(n, line) for n in attention]
     attention += [n for n in left if n.code != "PTM301"]  # the lift logs those
     text, finishing, told = _finished(made, names, facts, options, moving_batches(facts, changes))
     placed = {(e.code, e.line) for e in finishing}
@@ -207,7 +206,7 @@ def _one(
     except CannotLift as why:
         why.line = line(getattr(why.node, "lineno", 1))
         raise
-    return text, plan, [replace(e, line=line(e.line)) for e in edits], [replace(n, line=line(n.line)) for n in notes]
+    return text, plan, [at_line(e, line) for e in edits], [at_line(n, line) for n in notes]
 
 
 def _choice_lost(shape: Facts, chosen: str | None, text: str) -> Iterator[Note]:
@@ -238,8 +237,8 @@ def _finished(
     on_lightning = options.framework == "lightning"
     once = list(Once(not on_lightning).plan(lifted)) if options.wants(Once.code) else []
     line = line_map(lifted.text.text, original.text.text)
-    races = [replace(n, line=line(n.line)) for n in Once().notes(lifted)] if options.wants(Once.code) else []
-    told = [replace(c.edit, line=line(c.edit.line)) for c in once]
+    races = [at_line(n, line) for n in Once().notes(lifted)] if options.wants(Once.code) else []
+    told = [at_line(c.edit, line) for c in once]
     renamed = renames(lifted, once)
     if renamed is None:
         lifted, renamed = Facts(apply(lifted, once)), []
@@ -272,7 +271,7 @@ def _on_lightning(text: str, names: list[str], original: Facts) -> tuple[str, li
         why.line = line_map(text, original.text.text)(why.line)
         raise
     line = line_map(new, original.text.text)
-    return new, [replace(n, line=line(n.line)) for n in notes]
+    return new, [at_line(n, line) for n in notes]
 
 
 def compiles(text: str) -> None:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from .bring_in import bring_in
 from .elsewhere import Elsewhere
 from .facts.source import SourceError, mentions_torch, read_source
 from .given import Stays
-from .joined import Brought
+from .joined import Brought, Place
 from .one_file import File, Migrated, bytes_of, migrate_file, real
-from .report import Edit, FileReport, Note
+from .report import Edit, FileReport, Note, at_line
 from .result import Options
 from .sources import Imports, python_files
 
@@ -78,10 +79,15 @@ def _of_its_file(note: Note, brought: Brought) -> Note:
     """What kept a loop that came, told where the script imports it, with the file and the line that decided."""
     place = next((p for p in brought.places if p.first <= note.line <= p.last), None)
     if place is None:
-        return replace(note, line=brought.line(note.line))
+        return at_line(note, brought.line)
     at = next(line for line, _, path in brought.names if path == place.path)
     line = place.line + note.line - place.first
     return replace(note, line=at, column=1, message=f"{note.message} ({place.path.name}, line {line})")
+
+
+def _line_there(place: Place, brought: Brought, line: int) -> int:
+    """The line of the file that a place came from; of the script, where it is none of those."""
+    return place.line + line - place.first if place.first <= line <= place.last else brought.line(line)
 
 
 def share_out(report: FileReport, brought: Brought, told: dict[Path, FileReport]) -> None:
@@ -91,10 +97,10 @@ def share_out(report: FileReport, brought: Brought, told: dict[Path, FileReport]
         for note in getattr(report, name):
             place = next((p for p in brought.places if p.first <= note.line <= p.last), None)
             if place is None:
-                own.append(replace(note, line=brought.line(note.line)))
+                own.append(at_line(note, brought.line))
                 continue
             other = told.setdefault(real(place.path), FileReport(str(place.path)))
-            getattr(other, name).append(replace(note, line=place.line + note.line - place.first))
+            getattr(other, name).append(at_line(note, partial(_line_there, place, brought)))
         setattr(report, name, own)
     for line, name, path in brought.names:
         says = f"{name}() came from {path.name}: the lift reads its loop here"

@@ -30,7 +30,7 @@ from .lift.recipe import CannotLift
 from .lifted import FAULTS, lifted, with_precision
 from .line_map import line_map
 from .one_process import of_one_process, talks_otherwise, without_autocast
-from .report import Edit, Note
+from .report import Edit, Note, at_line
 from .result import Options, Result
 from .unlifted import defines, with_names, without_loop
 
@@ -100,8 +100,8 @@ def _migrated(text: str, options: Options, is_script: bool, kept: bool, elsewher
         if facts.waiting:
             move_functions(result, facts)
         back = line_map(facts.text.text, mended) if branches or notes else lambda n: n
-        result.edits[:] = [*first, *branches, *(replace(e, line=back(e.line)) for e in result.edits)]
-        result.attention[:] = [*seen_first, *notes, *(replace(n, line=back(n.line)) for n in result.attention)]
+        result.edits[:] = [*first, *branches, *(at_line(e, back) for e in result.edits)]
+        result.attention[:] = [*seen_first, *notes, *(at_line(n, back) for n in result.attention)]
         return completed(result, original, text, mended, options, is_script)
     except NotFound as missing:
         notes = [Note(e.line, e.column, e.code, f"the file is left as it is: {e.message}") for e in missing.edits]
@@ -183,8 +183,8 @@ def _planned(facts: Facts, options: Options, is_script: bool, kept: bool) -> Res
         result = _by_plan(moved, options, is_script, kept)
         if result.plan != "loop":  # there the function places what it is given, as it did
             line = line_map(moved.text.text, facts.text.text)
-            result.edits[:] = [*(c.edit for c in changes), *(replace(e, line=line(e.line)) for e in result.edits)]
-            result.attention[:] = [replace(n, line=line(n.line)) for n in result.attention]
+            result.edits[:] = [*(c.edit for c in changes), *(at_line(e, line) for e in result.edits)]
+            result.attention[:] = [at_line(n, line) for n in result.attention]
             return result
     return _by_plan(facts, options, is_script, kept)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from .codemods.amp_in_modules import AmpInModules
 from .codemods.base import apply
 from .codemods.every import outermost
@@ -12,7 +10,7 @@ from .codemods.split_steps import SplitSteps
 from .facts.distribution import GATHERS, distribution_of, mentions_processes
 from .facts.script import Facts
 from .line_map import line_map
-from .report import Edit, Note
+from .report import Edit, Note, at_line
 from .result import Options
 from .turns import in_turns
 
@@ -29,11 +27,11 @@ def of_one_process(facts: Facts, options: Options) -> tuple[Facts, list[Edit], l
     branches = PlainBranches(asked=turned is not facts)
     changes = outermost(turned, list(branches.plan(turned)))
     line = line_map(turned.text.text, facts.text.text)
-    notes = [*untold, *(replace(n, line=line(n.line)) for n in branches.notes(turned))]
+    notes = [*untold, *(at_line(n, line) for n in branches.notes(turned))]
     if not changes:
         return turned, turns, notes
     plain = turned.after(apply(turned, changes))
-    return plain, [*turns, *(replace(c.edit, line=line(c.edit.line)) for c in changes if c.told)], notes
+    return plain, [*turns, *(at_line(c.edit, line) for c in changes if c.told)], notes
 
 
 def without_autocast(facts: Facts, options: Options) -> tuple[Facts, list[Edit], list[Note]]:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
-from typing import Any
+import re
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, TypeVar
+
+LINES = re.compile(r"(?<!\.py, )\bline (\d+)")
+N = TypeVar("N", bound="Note")
 
 
 @dataclass(frozen=True, order=True)
@@ -19,6 +24,13 @@ class Note:
 @dataclass(frozen=True, order=True)
 class Edit(Note):
     safe: bool = True
+
+
+def at_line(note: N, line: Callable[[int], int]) -> N:
+    """The same where its text is another by now: `line` gives the lines of the original, for what it names too."""
+    parts = note.message.split("`")
+    parts[::2] = [LINES.sub(lambda m: f"line {line(int(m.group(1)))}", p) for p in parts[::2]]
+    return replace(note, line=line(note.line), message="`".join(parts))
 
 
 @dataclass

@@ -28,7 +28,7 @@ from .facts.text import Text
 from .lift.shape.edits import Edits
 from .lift.splice import Splice, indent
 from .line_map import line_map
-from .report import Edit, Note
+from .report import Edit, Note, at_line
 
 BARRIERS = {D + "barrier", D + "monitored_barrier"}
 CODE = PlainBranches.code
@@ -61,12 +61,12 @@ def in_turns(facts: Facts) -> tuple[Facts, list[Edit], list[Note]]:
         text = Edits(facts)
         for turn in found:
             _write(text, turn)
-            edits += [replace(e, line=line(e.line)) for e in _told(facts, turn)]
+            edits += [at_line(e, line) for e in _told(facts, turn)]
         facts = facts.after(text.done())
     contexts = list(_contexts(facts)) if facts is not original else []
     if contexts:
         line = line_map(facts.text.text, original.text.text)
-        edits += [replace(c.edit, line=line(c.edit.line)) for c in contexts]
+        edits += [at_line(c.edit, line) for c in contexts]
         facts = facts.after(apply(facts, contexts))
     return facts, edits, []
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import replace
 
 from .codemods._unread_branches import spell
 from .codemods.base import Change, apply
@@ -20,7 +19,7 @@ from .facts.process_names import D
 from .facts.script import Facts
 from .facts.started import makes_process
 from .line_map import line_map
-from .report import Edit, Note
+from .report import Edit, Note, at_line
 
 MEETS = {D + "init_process_group", *SPAWN}
 
@@ -37,7 +36,7 @@ def without_unread_starts(before: Facts, after: Facts) -> tuple[Facts, list[Edit
     while changes := [*_options(codemod, before, after, notes), *_setups(codemod, before, after)]:
         changes = outermost(after, changes)
         line = line_map(after.text.text, before.text.text)
-        edits += [replace(c.edit, line=line(c.edit.line)) for c in changes]
+        edits += [at_line(c.edit, line) for c in changes]
         after = Facts(apply(after, changes))
     return after, edits, notes
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from ..line_map import line_map
-from ..report import Edit, Note
+from ..report import Edit, Note, at_line
 from .recipe import CannotLift
 from .shape.calls import of_another, only_call
 
@@ -47,8 +46,8 @@ def lift_each(facts: Facts, lift: Callable[[Facts], Lifted]) -> Lifted | None:
             why.line = line(why.line)
             raise
         plans.add(plan)
-        edits += [replace(e, line=line(e.line)) for e in told]
-        notes += [replace(n, line=line(n.line)) for n in more]
+        edits += [at_line(e, line) for e in told]
+        notes += [at_line(n, line) for n in more]
     return text, "manual" if "manual" in plans else "module", edits, notes
 
 

@@ -589,3 +589,13 @@ def test_a_guard_without_its_call_is_told_of_and_stays():
     assert [(n.line, n.message.partition(",")[0]) for n in result.attention if n.code == "PTM420"] == [
         (9, "`is_main`: a function")
     ]
+
+
+def test_an_option_without_a_default_that_is_set_where_there_is_a_card_may_be_none():
+    """It was taken for 0, so that `cuda:None` was asked for on a machine without one."""
+    source = HEAD + (
+        "import argparse\np = argparse.ArgumentParser()\np.add_argument('--local_rank', type=int)\n"
+        "args = p.parse_args()\nif torch.cuda.is_available():\n    args.local_rank = 0\n"
+        "name = f'cuda:{args.local_rank}' if args.local_rank is not None else 'cpu'\n"
+    )
+    assert "args.local_rank is not None" in migrated(source).text

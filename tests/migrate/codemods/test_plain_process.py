@@ -581,3 +581,8 @@ def test_a_collective_of_a_group_that_is_made_elsewhere_is_told(call):
     notes = migrate_text(text).attention
     assert [n.message for n in notes] == [f"`{call}`: the group that it needs is made elsewhere, or not at all"]
     assert not migrate_text(text.replace("dist.", "own.")).attention
+
+
+def test_an_attribute_of_a_wrapper_is_not_given_to_itself():
+    source = f"{HEAD}model = nn.DataParallel(model)\nmodel.log_prob = model.module.log_prob\nmodel.f = model.module.g\n"
+    check(source, f"{HEAD}model.f = model.g\n", select="PTM420")

@@ -1,0 +1,34 @@
+"""The lines that a note names are those of the original, as its own is, however often the text has changed by then."""
+
+from ptmigrate.migrate.migrate import migrate_text
+from ptmigrate.migrate.report import Note, at_line
+
+BRANCHES = """\
+import argparse
+import torch
+parser = argparse.ArgumentParser()
+parser.add_argument("--distributed", action="store_true")
+parser.add_argument("--local_rank", type=int)
+args = parser.parse_args()
+if args.distributed:
+    torch.cuda.set_device(args.local_rank)
+    args.device = torch.device("cuda:{}".format(args.local_rank))
+    torch.distributed.init_process_group(backend="nccl")
+else:
+    args.device = torch.device("cuda")
+torch.manual_seed(0)
+if args.device.type == "cuda":
+    torch.cuda.manual_seed(0)
+net = torch.nn.Linear(2, 2).to(args.device)
+"""
+
+
+def test_of_a_text_that_lost_branches():
+    said = [n for n in migrate_text(BRANCHES).attention if "`args.device` stays" in n.message]
+    assert [(n.line, n.message) for n in said] == [(12, "`args.device` stays: line 14 reads it")]
+
+
+def test_what_is_quoted_and_what_is_of_another_file_stays():
+    note = Note(3, 1, "PTM102", "`line 4` on line 5 (line 6) is read at line 7 (engine.py, line 8)")
+    moved = at_line(note, lambda line: line + 10)
+    assert moved == Note(13, 1, "PTM102", "`line 4` on line 15 (line 16) is read at line 17 (engine.py, line 8)")

@@ -25,6 +25,7 @@ from .loops import LOADER_NAME, LOOPS, MODEL_NAME, unwrapped
 from .matched import matched
 from .moved_once import is_moved_once
 from .nodes import walk
+from .passes_above import is_of_pass_above
 from .placed_loops import gives_placed, is_of_tensors, may_be_any
 from .plain_lists import in_plain_list
 from .registered import is_registered
@@ -102,6 +103,8 @@ class Placed:
         if made_in_training(self.facts, node) or self._is_optimized(node) or is_template(self.facts, node):
             return False
         if is_tested_beyond(self.facts, node) or is_given_to_training(self.facts, node):
+            return False
+        if is_of_pass_above(self.facts, node):
             return False
         if is_moved_once(self.facts, node) or is_lent(self.facts, node) or is_weighed_by_lent(self.facts, node):
             return False

@@ -36,6 +36,7 @@ from .self_named import spelled_out
 from .shown import Shown, is_print, of_the_batch, reads_part
 from .splice import Splice
 from .totals import Where
+from .unbound import caught_too
 from .zeros import is_read
 
 
@@ -168,11 +169,16 @@ class Rewriter:
                 found.update(self._manual_backward(n))
             elif isinstance(n, (ast.Global, ast.Nonlocal)):
                 found.update(self._global(n))
+            elif isinstance(n, ast.ExceptHandler):
+                found.update(caught_too(self.facts, n, self._is_kept))
             elif isinstance(n, (ast.Expr, ast.With)) and chunk is not None and self._saves(n):
                 found.update(self._guarded_save(n))
         for shown in walk(node, ast.FormattedValue) if found else ():
             found.update(spelled_out(self.facts, shown, found))
         return found
+
+    def _is_kept(self, name: ast.Name) -> bool:
+        return self.binder.variable(name) in self.variables.attributes
 
     def _saves(self, n: ast.Expr | ast.With) -> bool:
         """Whether a statement saves, or opens what the one statement in it saves to."""

@@ -11,6 +11,7 @@ from ..facts.distribution import distribution_of
 from ..facts.effects import only_asks
 from ..facts.nodes import walk
 from ..facts.script import Facts
+from ..facts.spelled import spelled
 from ..facts.world import PEERS, PLAIN
 from ..report import Note
 from ._set_off import stands_alone
@@ -74,11 +75,22 @@ class PlainNumbers(Codemod):
                 at = facts.text.key(node)
                 told = f"`{facts.short(node)}`: the rate was scaled with the number of processes; it is that of one now"
                 self.left.append(Note(at[0], at[1] + 1, self.code, told))
+            if isinstance(holder, ast.Assign) and self._is_itself(facts, holder, whole, left):
+                yield Change(
+                    holder, self.edit(facts, holder, f"`{facts.short(holder)}` removed: {WHY}"), None, (holder,)
+                )
+                continue
             new = facts.text.get(left)
             side = "left" if left is node.left else "right"
             alone = stands_alone(facts, whole, left) and not isinstance(left, ast.Call)
             rewrite = bare(new) if alone else take_operand(side, of_call=whole is up)
             yield Change(whole, self.edit(facts, whole, says), rewrite, (part,))
+
+    def _is_itself(self, facts: Facts, s: ast.Assign, whole: ast.expr, left: ast.expr) -> bool:
+        """`args.lr = args.lr * args.world_size`, `args.rank = args.rank * n + gpu`"""
+        while (inner := self._neutral(facts, left) if isinstance(left, ast.BinOp) else None) is not None:
+            left = inner
+        return s.value is whole and len(s.targets) == 1 and spelled(s.targets[0]) == spelled(left)
 
     def _shares(self, facts: Facts) -> Iterator[Change]:
         """`xs[rank::world]` is `xs[:]`."""

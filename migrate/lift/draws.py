@@ -6,7 +6,9 @@ import ast
 import itertools
 from collections.abc import Iterator
 
+from ..facts.back_from_cpu import itself
 from ..facts.nodes import walk
+from ..facts.other_files import defined_there
 from ..facts.script import Facts
 from ..report import Note
 from .holders import methods_of
@@ -39,7 +41,25 @@ def drawn(facts: Facts, train: DataPass) -> list[Note]:
         if draws(facts, call) and not _whole(facts, call, train):
             says = "draws for this process's part of the batch: on several processes other numbers than one draws"
             notes.append(_note(facts, call, says))
+        elif facts.others and (found := _drawn_there(facts, call, train)) is not None:
+            says = f"draws for this process's part of the batch ({found}): on several processes other numbers than one"
+            notes.append(_note(facts, call, f"{says} draws"))
     return notes
+
+
+def _drawn_there(facts: Facts, call: ast.Call, train: DataPass) -> str | None:
+    """What a function of another file draws so, or a network of one when it is called."""
+    values = []
+    if isinstance(call.func, ast.Name) and (scope := facts.scopes.scope_of(call.func).lookup(call.func.id)) is not None:
+        values = [itself(v) for v in values_of(facts, call.func.id, scope)]
+    made = values[0].func if len(values) == 1 and isinstance(values[0], ast.Call) else None
+    there = defined_there(facts, call.func) or (defined_there(facts, made) if made is not None else None)
+    if there is None or (there.holder is not None and made is None):
+        return None
+    for inner in _calls(there.facts, there.f.body if isinstance(there.f, ast.FunctionDef) else [], set()):
+        if draws(there.facts, inner) and not _whole(there.facts, inner, train):
+            return f"`{there.facts.short(inner)}` of {there.file.stem}.py"
+    return None
 
 
 def draws_in_evaluation(facts: Facts, evaluate: DataPass) -> ast.Call | None:

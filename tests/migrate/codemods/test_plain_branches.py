@@ -258,7 +258,7 @@ def test_a_number_stays_a_number(value):
     ("before", "after"),
     [
         ("seed = 3 + dist.get_rank() * 10", "seed = 3"),
-        ("seed = 1000 * rank + seed", "seed = seed"),
+        ("seed = 1000 * rank + base", "seed = base"),
         ("part = files[rank * n:(rank + 1) * n]", "part = files[rank * n:1 * n]"),
         ("start = base - rank", "start = base"),
         ("x = y * (batch // world)", "x = y * batch"),
@@ -599,3 +599,10 @@ def test_an_option_without_a_default_that_is_set_where_there_is_a_card_may_be_no
         "name = f'cuda:{args.local_rank}' if args.local_rank is not None else 'cpu'\n"
     )
     assert "args.local_rank is not None" in migrated(source).text
+
+
+@pytest.mark.parametrize("line", ["seed = 1000 * rank + seed", "args.lr = args.lr * world", "n = n * world + rank"])
+def test_what_would_be_given_to_itself_goes(line):
+    made = "rank = dist.get_rank()\nworld = dist.get_world_size()\n"
+    text = migrated(HEAD + INIT + made + f"if f():\n    {line}\n    g()\nuse(rank, world)\n", "PTM420").text
+    assert text.endswith("if f():\n    g()\nuse(rank, world)\n")

@@ -1,7 +1,8 @@
 """What several processes draw otherwise than one is told of; what they draw alike, or each its part of, is not."""
 
 import pytest
-from ptmigrate.migrate.migrate import migrate_text
+from ptmigrate.migrate.migrate import Options, migrate_text
+from ptmigrate.migrate.project import collect, migrate_all
 
 from tests.migrate.lift.test_same_run import FUNCTIONS, NESTED
 
@@ -93,3 +94,22 @@ def test_an_evaluation_that_draws_in_an_object_of_the_file(call, draws):
         "out = model(x.to(device))\n            loss", f"out = model({call}.to(device))\n            loss"
     )
     assert ("    validation_draws = True\n" in migrate_text(text).text) is draws
+
+
+HELPERS = {
+    "one by one": ("return x * sum(random.random() for _ in x)", True),
+    "for the batch at once": ("return x + torch.randn_like(x)", False),
+    "a coin": ("return x if random.random() < 0.5 else -x", False),
+}
+
+
+@pytest.mark.parametrize("name", HELPERS)
+@pytest.mark.parametrize("imported", ["from helpers import noisy", "import helpers"])
+def test_a_helper_of_another_file(tmp_path, name, imported):
+    body, told = HELPERS[name]
+    called = "noisy(x)" if "from" in imported else "helpers.noisy(x)"
+    (tmp_path / "helpers.py").write_text(f"import random\nimport torch\n\n\ndef noisy(x):\n    {body}\n")
+    (tmp_path / "train.py").write_text(step(f"out = model({called})", imports=imported))
+    done = {m.path.stem: m for m in migrate_all(collect([tmp_path / "train.py"]), Options())}
+    notes = [n.message for n in done["train"].report.attention if n.code == "PTM706"]
+    assert [f"`{called}` draws" in n and "`random.random()` of helpers.py" in n for n in notes] == [True] * told

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import re
 from collections.abc import Iterator
 
 from ..facts.back_from_cpu import itself
@@ -29,6 +30,8 @@ NO_DRAW = {"seed", "get_state", "set_state", "getstate", "setstate", "default_rn
 BY_VALUE = {"torch.poisson", "torch.binomial"}  # how much they draw depends on what they are given
 BY_COUNT = {"shuffle", "permutation", "permuted", "choices", "sample", "multivariate_normal", "dirichlet"}
 ONE_BY_ONE = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.For, ast.While)
+# how many samples a batch has: a process has fewer
+SAMPLES = re.compile(r"^(range|trange)\((len\(\w+\)|[\w.]+\.shape\[0\]|[\w.]+\.size\(0\)|batch_size|bs|bsz|b)\)$")
 NOT_IN_USE = ("__init__", "reset", "init", "sample", "generate")  # methods that an evaluation's pass does not run
 
 
@@ -91,6 +94,9 @@ def draws(facts: Facts, call: ast.Call) -> bool:
 def _whole(facts: Facts, call: ast.Call, train: DataPass) -> bool:
     """Does the runtime draw it for the whole batch, or alike on all processes?"""
     full = facts.names.resolve(call.func) or ""
+    around = list(itertools.takewhile(lambda up: up is not train.loop, facts.scopes.ancestors(call)))
+    if any(_goes_over_samples(up) for up in around):
+        return False
     if not full.startswith(MODULES):
         return full not in BY_VALUE
     name = full.rsplit(".", 1)[-1]
@@ -98,8 +104,13 @@ def _whole(facts: Facts, call: ast.Call, train: DataPass) -> bool:
         return False
     if full.startswith("numpy") and (call.args or call.keywords):
         return isinstance(call.func, ast.Attribute)  # a name of its own is not seen at work
-    around = itertools.takewhile(lambda up: up is not train.loop, facts.scopes.ancestors(call))
     return not any(isinstance(up, ONE_BY_ONE) for up in around)
+
+
+def _goes_over_samples(loop: ast.AST) -> bool:
+    """`for i in range(len(x)):`, `for b in range(x.shape[0]):`"""
+    over = [loop.iter] if isinstance(loop, ast.For) else [g.iter for g in getattr(loop, "generators", ())]
+    return any(SAMPLES.search(ast.unparse(x)) for x in over)
 
 
 def _in_training(facts: Facts, call: ast.Call) -> bool:

@@ -14,6 +14,7 @@ from ..facts.script import Facts
 from .loaders import values_of
 from .nodes import local_function
 from .recipe import CannotLift
+from .worked_with import read_from
 
 PADS = {"torch.nn.utils.rnn.pad_sequence"}
 OTHERS_PADS = re.compile(r"transformers\.(data\.\w+\.)?DataCollator\w*")
@@ -54,8 +55,17 @@ def _collating(facts: Facts) -> Iterator[ast.expr]:
 
 def _networks_are_told(facts: Facts) -> bool:
     """Whether a network is given lengths or a mask, which are taken for those of the padding."""
-    own = any(TOLD.search(facts.text.get(c)) for c in facts.classes.modules)
-    return own or any("nn.Module" in o.text and TOLD.search(o.text) for o in facts.others)
+    if any(_is_told(facts, c) for c in facts.classes.modules):
+        return True
+    there = (o.facts() for o in facts.others if "nn.Module" in o.text and TOLD.search(o.text))
+    return any(_is_told(home, c) for home in there if home is not None for c in home.classes.modules)
+
+
+def _is_told(facts: Facts, c: ast.ClassDef) -> bool:
+    """Whether forward(), or a method that it calls, speaks of them; or what a class above it may."""
+    methods = facts.classes.methods(c)
+    run = read_from(facts, methods, "forward") if "forward" in methods else set(methods)
+    return any(TOLD.search(facts.text.get(methods[name])) for name in run if name in methods)
 
 
 def _pads(facts: Facts, given: ast.expr, depth: int) -> bool:

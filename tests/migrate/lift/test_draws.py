@@ -19,6 +19,12 @@ TOLD = {
     "by count": step("out = model(x) * np.random.permutation(x.size(0))[0]", imports="import numpy as np"),
     "by its own name": step("out = model(x) * normal(0, 1, x.size(0))[0]", imports="from numpy.random import normal"),
     "one by one": step("out = model(x) * sum(random.random() for _ in x)", imports="import random"),
+    "of torch, for each sample": step("out = model(x) * sum(torch.rand(1).item() for _ in range(len(x)))"),
+    "of numpy, for each sample": step(
+        "out = model(scaled(x))",
+        "def scaled(x):\n    for b in range(x.shape[0]):\n        x[b] *= np.random.uniform(0.5, 2.0)\n    return x\n",
+        imports="import numpy as np",
+    ),
 }
 NOT_TOLD = {
     "nothing": NESTED,
@@ -31,6 +37,7 @@ NOT_TOLD = {
     "in place": step("out = model(x + torch.empty_like(x).normal_())"),
     "in a helper": step("out = model(noisy(x))", "def noisy(x):\n    return x + torch.randn_like(x)\n"),
     "numpy": step("out = model(x + np.random.normal(0, 1, (x.size(0), 5)))", imports="import numpy as np"),
+    "a number of times": step("out = model(x) + sum(torch.randn(x.size(0), 1) for _ in range(3))"),
     "a coin": step("out = model(x if random.random() < 0.5 else -x)", imports="import random"),
 }
 

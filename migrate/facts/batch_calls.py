@@ -23,6 +23,7 @@ from .batch_operations import (
     ALIKE_ALONE,
     ALONG,
     ALWAYS_MIXES,
+    AS_TENSORS,
     BENDS,
     BY_INDEX,
     CHOOSES,
@@ -98,6 +99,8 @@ class BatchCall:
             return self._mixes(found[0]) if found[1] else found[0]
         if self.full in SHUFFLES and self.call.args and isinstance(self.call.args[0], ast.Name) and self.args[0].counts:
             run.env[self.call.args[0].id] = Value(order=True)
+        if self.last in AS_TENSORS and self.args and self.args[0].order:
+            return self.args[0]  # torch.from_numpy(np.random.permutation(len(x)))
         if self.full is not None and self.full.startswith("torch."):
             return self._operation(self.last, self.args[0] if self.args else run.joined(everything), 1, everything)
         of_batch = run.joined([*everything, *around(run, func)])

@@ -76,6 +76,7 @@ PAIRS_UP = {
 SHUFFLES = {"random.shuffle", "numpy.random.shuffle"}
 OTHER_ORDER = {"flip", "roll", "fliplr", "sort", "argsort"}  # of the numbers of the samples
 SAME_ORDER = {"to", "cuda", "cpu", "long", "int", "detach", "numpy", "tolist", "clone", "contiguous", "type"}
+AS_TENSORS = {"from_numpy", "as_tensor", "tensor", "LongTensor"}
 ALIKE_ALONE = {"type_as", "to"}  # these take the type and the place of what they are given, and nothing else of it
 PRODUCTS = {"mm", "matmul", "bmm", "addmm", "linear", "outer", "ger", "tensordot", "chain_matmul", "inner", "kron"}
 ROWS = {"linear", "outer", "ger", "inner", "kron", "tensordot"}  # of these products each row meets each

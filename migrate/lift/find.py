@@ -17,6 +17,7 @@ from .gradient_hooks import changed_gradients
 from .hopeless import outside
 from .loaders import counts_with_bar, is_loader, is_progress, iterates_loader, values_of
 from .manual import given_gradient, manual_optimization
+from .mixed_batches import mixed_batches
 from .mixes import mixes_samples
 from .modes import evaluates_training
 from .monitored import monitored
@@ -339,6 +340,7 @@ def _whole(facts: Facts, train: DataPass, step: Optimization) -> CannotLift | No
         or whole_batches(facts, train)
         or fixed_size(facts, train)
         or padded_batches(facts)
+        or mixed_batches(facts)
         or given_gradient(facts, train)
         or by_sample(facts)
         or changed_gradients(facts)

@@ -29,19 +29,19 @@ def padded_batches(facts: Facts) -> CannotLift | None:
     texts = [facts.text.text, *(o.text for o in facts.others)]
     if not any("collate_fn" in text for text in texts) or any(PACKS.search(text) for text in texts):
         return None
-    for given in _collating(facts):
+    for given in collating(facts):
         if _pads(facts, given, 0) and not _networks_are_told(facts):
             return CannotLift(given, f"`{facts.short(given)}` pads a batch to its longest sample")
     for other in facts.others:
         there = other.facts() if "collate_fn" in other.text else None
-        for given in _collating(there) if there is not None else ():
+        for given in collating(there) if there is not None else ():
             if there is not None and _pads(there, given, 0) and not _networks_are_told(facts):
                 says = f"`{there.short(given)}` in {other.stem} pads a batch to its longest sample"
                 return CannotLift(facts.tree.body[0], says)
     return None
 
 
-def _collating(facts: Facts) -> Iterator[ast.expr]:
+def collating(facts: Facts) -> Iterator[ast.expr]:
     """What is given as a collate_fn."""
     for call in facts.walk(ast.Call):
         yield from (k.value for k in call.keywords if k.arg == "collate_fn")
@@ -70,10 +70,10 @@ def _is_told(facts: Facts, c: ast.ClassDef) -> bool:
 
 def _pads(facts: Facts, given: ast.expr, depth: int) -> bool:
     """Whether a function pads, by itself or by one of the project that it calls."""
-    return depth < 4 and any(_pads_here(home, f, depth) for home, f in _functions(facts, given))
+    return depth < 4 and any(_pads_here(home, f, depth) for home, f in functions(facts, given))
 
 
-def _functions(facts: Facts, given: ast.expr) -> Iterator[tuple[Facts, ast.AST]]:
+def functions(facts: Facts, given: ast.expr) -> Iterator[tuple[Facts, ast.AST]]:
     """What is called where `given` is, with its file's facts: a function, a lambda, what a partial holds, a method, an
     object's `__call__`.
     """
@@ -87,7 +87,7 @@ def _functions(facts: Facts, given: ast.expr) -> Iterator[tuple[Facts, ast.AST]]
         elif scope is not None:
             for value in values_of(facts, given.id, scope):
                 if not isinstance(value, ast.Name):
-                    yield from _functions(facts, value)
+                    yield from functions(facts, value)
         yield from _there(facts, given, ast.FunctionDef)
     elif isinstance(given, ast.Attribute):
         yield from _methods(facts, None, given.attr)
@@ -97,7 +97,7 @@ def _functions(facts: Facts, given: ast.expr) -> Iterator[tuple[Facts, ast.AST]]
             yield from _methods(there, None, given.attr) if there is not None else ()
     elif isinstance(given, ast.Call):
         if (facts.names.resolve(given.func) or "").endswith("partial") and given.args:
-            yield from _functions(facts, given.args[0])
+            yield from functions(facts, given.args[0])
             return
         made: list[tuple[Facts, ast.AST | None]] = [*_there(facts, given.func, ast.FunctionDef)]
         if isinstance(given.func, ast.Name):
@@ -108,7 +108,7 @@ def _functions(facts: Facts, given: ast.expr) -> Iterator[tuple[Facts, ast.AST]]
         for home, maker in made:
             for s in walk(maker, ast.Return) if maker is not None else ():  # `def make(pad): def collate(b): ...`
                 if s.value is not None:
-                    yield from _functions(home, s.value)
+                    yield from functions(home, s.value)
 
 
 def _there(facts: Facts, given: ast.expr, kind: type[ast.AST]) -> Iterator[tuple[Facts, ast.AST]]:

@@ -181,14 +181,9 @@ class BatchCall:
             if holder is None and self.facts.scopes.scope_of(f) is not self.facts.scopes.module:
                 given = {**self.run.env, **given}  # a function in a function reads what that has
             inside = mixing.flow(f, given, holder, constants(self.call, f, names) | target.keywords)
-            networks = mixing.networks
-            if networks is not None and holder is not None:
-                inside.mixes[:] = networks.surely(holder, inside)
             if inside.decided:
                 self.run.flow.decided.setdefault(self.call, next(iter(inside.decided.values())))
             if inside.mixes:
-                if inside.mixes[0] in inside.sure:
-                    self.run.flow.sure.append(self.call)
                 self.run.flow.within[self.call] = inside.within.get(inside.mixes[0], inside.mixes[0])
                 return self._mixes(self.run.joined(inside.returned) if inside.returned else REDUCED)
             found = self.run.joined(inside.returned) if inside.returned else of_batch
@@ -225,10 +220,8 @@ class BatchCall:
         if is_separate(made):
             return replace(of_batch, flat=kind in OF_A_SAMPLE)
         series = self.args[0] if self.args else of_batch
-        if reads_as_series(self.facts, made, series):
-            self._mixes()
-            if series.straight:
-                self.run.flow.sure.append(self.call)
+        if reads_as_series(self.facts, made, series) and (series.straight or self.run.mixing.networks is None):
+            self._mixes()  # in a network the samples may be in another dimension by then
         found = self._by_name(full, of_batch, [made, *others])
         layer = found.loose and full.startswith("torch.nn.")
         return layered(self.facts, made, of_batch, found) if layer else found

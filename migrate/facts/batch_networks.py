@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import ast
-import re
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from .back_from_cpu import itself
 from .classes import Function
-from .nodes import walk
 
 if TYPE_CHECKING:
-    from .batch_values import Flow
     from .script import Facts
-
-# what may have the samples in another dimension than the first
-SERIES = re.compile(r"torch\.nn\.((LSTM|GRU|RNN)(Cell)?|Transformer\w*|MultiheadAttention|Embedding(Bag)?)\Z")
-TRANSPOSED = re.compile(r"\.t\(\)|\.T\b")  # of matrices only
 
 
 class Networks:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
-        self._series: dict[ast.ClassDef, bool] = {}
 
     def called(self, func: ast.expr) -> ast.ClassDef | None:
         """The class whose forward `model(x)`, `self.encoder(x)` or `model.forward(x)` runs, where that is one."""
@@ -48,27 +40,6 @@ class Networks:
         scope = self.facts.scopes.scope_of(func).lookup(func.id)
         values = self.facts.devices.assigned(func.id, scope) if scope is not None else None
         return self._one(values or [])
-
-    def has_series(self, c: ast.ClassDef) -> bool:
-        """Whether a class, or one that it makes, has layers for series: samples may stand elsewhere there."""
-        if c not in self._series:
-            self._series[c] = False  # while it is asked
-            made = list(walk(c, ast.Call))
-            inner = [self._class(n) for n in made]
-            self._series[c] = any(SERIES.match(self.facts.names.resolve(n.func) or "") for n in made) or any(
-                self.has_series(i) for i in inner if i is not None and i is not c
-            )
-        return self._series[c]
-
-    def surely(self, c: ast.ClassDef, flow: Flow) -> list[ast.AST]:
-        """What mixes in a class that was followed, wherever it has its samples."""
-        if not self.has_series(c):
-            return flow.mixes
-        return [n for n in flow.mixes if n in flow.sure or self._is_of_pairs(n)]
-
-    def _is_of_pairs(self, node: ast.AST) -> bool:
-        """`a @ b.t()`, which is of matrices alone: whatever the rows of these are, all of them meet."""
-        return TRANSPOSED.search(self.facts.text.get(node)) is not None
 
     @cached_property
     def _kept(self) -> dict[tuple[ast.AST | None, str], list[ast.expr]]:

@@ -82,7 +82,6 @@ class Flow:
 
     mixes: list[ast.AST] = field(default_factory=list)
     kept: list[ast.AST] = field(default_factory=list)  # of those, what gives a buffer values of the samples
-    sure: list[ast.AST] = field(default_factory=list)  # of those, what does wherever a network has its dimensions
     decided: dict[ast.AST, ast.AST] = field(default_factory=dict)  # what is done where a test asks for all samples
     may_mix: list[ast.AST] = field(default_factory=list)  # where the number of dimensions, which does not show, decides
     returned: list[Value] = field(default_factory=list)

@@ -42,7 +42,7 @@ _MAKES = (ast.Call, ast.Name, ast.Lambda, ast.IfExp, ast.List, ast.Tuple, ast.Di
 
 
 class Mixing:
-    """`networks`: whether the networks of the file are followed, too, as far as their dimensions are sure."""
+    """`networks`: whether the networks of the file are followed, too."""
 
     def __init__(self, facts: Facts, networks: bool = False) -> None:
         self.facts, self.networks = facts, Networks(facts) if networks else None

@@ -174,13 +174,12 @@ def in_a_network(operation, network=NETWORK):
 @pytest.mark.parametrize("series", ["", "nn.LSTM(3, 3)"])
 def test_a_network_of_the_file_that_mixes_takes_whole_batches(operation, series):
     text = in_a_network(operation)
-    sure = not series or ".t()" in operation or ".T" in operation
-    if series:  # with them, the samples may stand in another dimension
+    if series:
         text = text.replace("        self.inner =", f"        self.cell = {series}\n        self.inner =")
     result = migrate_text(text)
-    assert result.plan == "module" and ("divide_batches = False" in result.text) is sure
+    assert result.plan == "module" and "divide_batches = False" in result.text
     told = [n.message for n in result.attention if n.code == "PTM703"]
-    assert not sure or any("`model(x)` mixes the samples of a batch: `" in m and "in Net.forward()" in m for m in told)
+    assert any("`model(x)` mixes the samples of a batch: `" in m and "in Net.forward()" in m for m in told)
 
 
 @pytest.mark.parametrize(
@@ -202,6 +201,26 @@ def test_a_network_in_a_network_and_one_that_a_trainer_keeps():
     result = migrate_text(NESTED.replace(SEQUENTIAL, inner + "\n" + outer))
     assert "divide_batches = False" in result.text
     assert any("`h.softmax(0)` in Inner.forward()" in n.message for n in result.attention)
+
+
+SERIES = {
+    "the steps first": ("nn.LSTM(5, 3)", "h = self.cell(x[:, None].transpose(0, 1))[0]", "h.mean(0)"),
+    "attention over the steps": (
+        "nn.GRU(5, 3)", "h = self.cell(x[:, None].permute(1, 0, 2))[0]", "(h * h.softmax(0)).sum(0)",
+    ),
+    "the last state": ("nn.LSTM(5, 3, batch_first=True)", "h = self.cell(x[:, None])[1][0]", "h[-1]"),
+    "the last step": ("nn.LSTM(5, 3)", "h = self.cell(x[:, None].transpose(0, 1))[0]", "h[-1]"),
+    "the longest step": ("nn.GRU(5, 3, batch_first=True)", "h = self.cell(x[:, None])[0]", "h.max(1)[0]"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SERIES)
+def test_what_a_network_makes_of_the_steps_of_a_series_is_divided(name):
+    cell, line, operation = SERIES[name]
+    text = in_a_network(operation).replace("        h = self.inner(x)\n", f"        {line}\n")
+    text = text.replace("        self.inner =", f"        self.cell = {cell}\n        self.inner =")
+    result = migrate_text(text)
+    assert result.plan == "module" and "divide_batches" not in result.text
 
 
 BY_METHOD = NETWORK.replace(

@@ -20,9 +20,10 @@ ARRAYS = tuple(f"{name}." for name in LIBRARIES)
 ADDS = ("extend", "append")
 
 Asks = Callable[[Facts, ast.expr], bool]
+Given = tuple[ast.Call, ast.expr]
 
 
-def given_to_arrays(facts: Facts, is_left: Asks, is_there: Asks) -> Iterator[tuple[ast.Call, ast.expr]]:
+def given_to_arrays(facts: Facts, is_left: Asks, is_there: Asks) -> Iterator[Given]:
     """Each such call and what it gets, or a list of its gets; `is_there`: where the runtime places it, as it stands."""
     if not any(name in facts.text.text for name in LIBRARIES):
         return
@@ -34,6 +35,16 @@ def given_to_arrays(facts: Facts, is_left: Asks, is_there: Asks) -> Iterator[tup
         given = [g for g in parts if is_tensor(facts, g) or is_left(facts, g) or is_of_loader(facts, g)]
         if any(is_tensor(facts, g) for g in given):  # beside one, a part of a batch is no text
             yield from ((call, g) for g in dict.fromkeys([*given, *_kept_too(facts, given)]))
+
+
+def left_to_arrays(facts: Facts, is_left: Asks, moves_itself: Callable[[Facts, ast.AST], bool]) -> Iterator[Given]:
+    """The same of what a loop leaves where its loader gave it, and moves other parts of its batches."""
+    if not any(name in facts.text.text for name in LIBRARIES):
+        return
+    for call in facts.walk(ast.Call):
+        hot = facts.loops.hot(call) if (facts.names.resolve(call.func) or "").startswith(ARRAYS) else None
+        if hot is not None and moves_itself(facts, hot.loop):
+            yield from ((call, g) for g in given_to(call) if is_left(facts, g))
 
 
 def from_batches(facts: Facts, node: ast.expr, every: bool = True) -> bool:

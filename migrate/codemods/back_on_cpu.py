@@ -25,7 +25,7 @@ from ..facts.script import Facts
 from ..facts.tensor_methods import METHODS as TENSOR_METHODS
 from ..facts.tensor_methods import VIEWS
 from ..report import Note
-from ._given_to_arrays import from_batches, given_to_arrays
+from ._given_to_arrays import from_batches, given_to_arrays, left_to_arrays
 from ._indexes import indexes_there, is_collated, is_of_loader
 from ._left_beyond import left_beyond, moved_on, moves_itself
 from ._lengths import as_on_cpu, in_file, is_tensor, lengths_given
@@ -69,7 +69,8 @@ class BackOnCpu(Codemod):
             step = (_for_each_batch(facts, call) or from_batches(facts, read, False)) and facts.placed.by_runtime(read)
             if step or (bare and _is_in_training(facts, call)) or _is_collected(facts, read):
                 yield from self._changed(facts, read, taken, "an array is of the CPU")
-        for call, read in given_to_arrays(facts, is_left, _is_there) if without else ():
+        arrays = given_to_arrays(facts, is_left, _is_there) if without else left_to_arrays(facts, is_left, moves_itself)
+        for call, read in arrays:
             why = f"`{facts.short(call.func)}` takes arrays, of the CPU"
             if is_collated(facts) or is_tensor(facts, read) or not is_of_loader(facts, read):
                 yield from self._changed(facts, read, taken, why)

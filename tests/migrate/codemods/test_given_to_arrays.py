@@ -153,3 +153,47 @@ def test_a_script_without_devices_that_counts_with_sklearn(tmp_path):
     pytest.importorskip("sklearn")
     check_same(SCRIPT, "module")
     check_on_card(tmp_path, SCRIPT)
+
+
+MOVING = """\
+import numpy as np
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(0)
+data = TensorDataset(torch.randn(16, 6), torch.randint(0, 3, (16,)))
+loader, test_loader = DataLoader(data, 8), DataLoader(data, 8)
+rows = [1, 2]
+model = nn.Linear(6, 3).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(2):
+    for x, y in loader:
+        loss = nn.functional.cross_entropy(model(x.cuda()), y.cuda())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+n = 0
+with torch.no_grad():
+    for x, y in test_loader:
+        p = model(x.cuda()).argmax(1).cpu().numpy()
+        n += {value}
+print(n)
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("(p == np.array(y)).sum()", "(p == np.array(y.cpu())).sum()"),
+        ("np.reshape(y[:4], [2, 2])[0].sum() - p[0]", "np.reshape(y[:4].cpu(), [2, 2])[0].sum() - p[0]"),
+        ("np.append([], y).sum() + p[0]", "np.append([], y.cpu()).sum() + p[0]"),
+    ],
+)
+def test_what_a_loop_leaves_that_moves_other_parts_of_its_batches(tmp_path, before, after):
+    assert f"n += {after}\n" in check_on_card(tmp_path, MOVING.format(value=before))
+
+
+@pytest.mark.parametrize("value", ["np.array(y.cpu()).sum()", "np.zeros(len(y)).sum()", "np.array(rows).sum()"])
+def test_what_it_brings_there_or_has_from_elsewhere_stays(tmp_path, value):
+    assert f"n += {value}\n" in check_on_card(tmp_path, MOVING.format(value=value))

@@ -35,7 +35,7 @@ from .plain_numbers import PlainNumbers
 from .rank_guards import (
     chosen_and_sent,
     done_once,
-    evaluates,
+    goes_over_data,
     loads_state,
     makes_network,
     needed_to_send,
@@ -331,7 +331,7 @@ class PlainBranches(UnreadBranches):
         if not isinstance(branch, ast.If) or test is not branch.test or self._without_guard(facts, test) is None:
             return
         calls = [n for s in branch.body for n in walk(s, ast.Call)]
-        if (call := next((c for c in calls if evaluates(facts, c)), None)) is not None:
+        if (call := next((c for c in calls if goes_over_data(facts, c)), None)) is not None:
             says = "rank 0 alone makes this evaluation: what it draws, the seed of a loader at least, the others do not"
             self._tell(facts, call, f"`{facts.short(call)}`: {says}")
 

@@ -264,8 +264,17 @@ def evaluates(facts: Facts, call: ast.Call) -> bool:
     On rank 0 alone it would draw what the other ranks do not: a batch, or the seed of a loader that is gone through.
     """
     f = facts.devices.function_of(call)
-    without = f is not None and any(isinstance(n, (ast.Name, ast.Attribute)) and _word(n) in NO_GRAD for n in walk(f))
-    return f is not None and without and _computes(facts, f, frozenset())
+    return f is not None and _without_gradients(f) and _computes(facts, f, frozenset())
+
+
+def goes_over_data(facts: Facts, call: ast.Call) -> bool:
+    """The same of one that may do more, as write to a log, in a loop."""
+    f = facts.devices.function_of(call)
+    return f is not None and _without_gradients(f) and bool(walk(f, ast.For))
+
+
+def _without_gradients(f: ast.FunctionDef) -> bool:
+    return any(isinstance(n, (ast.Name, ast.Attribute)) and _word(n) in NO_GRAD for n in walk(f))
 
 
 def _computes(facts: Facts, f: ast.FunctionDef, above: frozenset[str]) -> bool:

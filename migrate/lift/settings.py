@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from ..facts.loops import last_part
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from ..report import Note
@@ -62,9 +63,16 @@ def settings_of(
             where = CannotLift(call, "on several processes those are its own batches of the evaluation")
             told.append((where, f"`{facts.short(call)}` shows what the process sees"))
     kept = recipe.unlifted or _in_one_expression(facts, recipe)
-    if kept is not None:
+    if kept is not None and not _of_rank_zero(facts, kept):
         told.append((kept, "the evaluation stays as it is written, and every process runs all of it"))
     return lines, [_note(facts, recipe, why, says) for why, says in told]
+
+
+def _of_rank_zero(facts: Facts, kept: CannotLift) -> bool:
+    """Whether it stands below `if is_global_zero():`, so that rank 0 alone comes there, which is told already."""
+    around = facts.scopes.ancestors(kept.node) if kept.node is not None else ()
+    tests = (c for up in around if isinstance(up, ast.If) for c in walk(up.test, ast.Call))
+    return any(last_part(c.func) == "is_global_zero" for c in tests)
 
 
 def _in_one_expression(facts: Facts, recipe: Recipe) -> CannotLift | None:

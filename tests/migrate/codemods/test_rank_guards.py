@@ -88,6 +88,13 @@ def test_an_evaluation_that_rank_0_goes_on_making_alone_is_told():
     assert not any("this evaluation" in n.message for n in quiet.attention)
 
 
+@pytest.mark.parametrize("line", ["writer.add_scalar('total', total)", "torch.save(total, 'total')", "notify(total)"])
+def test_so_is_one_that_writes_what_it_finds(line):
+    head = HEAD.replace("    print(total)\n", f"    {line}\n    print(total)\n")
+    result = migrated(head + "if rank == 0:\n    loss = evaluate(net, loader)\n", select="PTM420")
+    assert [n.message for n in result.attention if "rank 0 alone makes this evaluation" in n.message]
+
+
 LOADER = "torch.utils.data.DataLoader([1.0, 2.0])"
 
 

@@ -31,7 +31,7 @@ def steered(facts: Facts, train: DataPass) -> CannotLift | None:
 
 def _steering(facts: Facts, body: list[ast.stmt], part: set[str], given: set[str], depth: int = 0) -> Iterator[ast.AST]:
     """`given`: the names that the batch, or what a caller gives of it, has before the first statement."""
-    groups, weights = _gone_through(body, (GROUPS,)), _gone_through(body, WEIGHTS)
+    groups, weights = _gone_through(facts, body, (GROUPS,)), _gone_through(facts, body, WEIGHTS)
     samples = (part & (given | stored(body))) - weights
     for n in (n for s in body for n in walk(s)):
         if isinstance(n, (ast.Assign, ast.AugAssign)) and asks_values(n.value, part):
@@ -56,10 +56,18 @@ def _inside(facts: Facts, call: ast.Call, part: set[str], depth: int) -> Iterato
     yield from _steering(facts, f.body, spread(f.body, names, set(), {}), names, depth + 1)
 
 
-def _gone_through(body: list[ast.stmt], attributes: tuple[str, ...]) -> set[str]:
-    """The names that loops over such an attribute give its parts: `p` of `for p in net.parameters()`."""
+def _gone_through(facts: Facts, body: list[ast.stmt], attributes: tuple[str, ...]) -> set[str]:
+    """The names that loops over such an attribute give its parts: `p` of `for p in net.parameters()`, or of a list."""
     loops = (n for s in body for n in walk(s, ast.For))
-    return {t.id for n in loops if _has(n.iter, attributes) for t in walk(n.target, ast.Name)}
+    return {t.id for n in loops if _is_of(facts, n.iter, attributes) for t in walk(n.target, ast.Name)}
+
+
+def _is_of(facts: Facts, over: ast.expr, attributes: tuple[str, ...]) -> bool:
+    if _has(over, attributes):
+        return True
+    homes = [(n, facts.scopes.scope_of(n).lookup(n.id)) for n in walk(over, ast.Name)]
+    given = (v for n, home in homes if home is not None for v in facts.devices.assigned(n.id, home) or ())
+    return any(_has(v, attributes) for v in given)
 
 
 def _has(node: ast.AST, names: tuple[str, ...]) -> bool:

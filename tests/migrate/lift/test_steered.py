@@ -25,6 +25,10 @@ STEERED = {
     ),
     "a schedule on the batch's loss": script("        schedule.step(loss)\n", above=PLATEAU),
     "gradients": script(between="        for p in model.parameters():\n            p.grad.mul_(loss.item())\n"),
+    "gradients of a list": script(
+        between="        shared = list(model.parameters())\n"
+        "        for p, k in zip(shared, range(9)):\n            p.grad.mul_(loss.item())\n"
+    ),
     "gradients, set": script(between="        for p in model.parameters():\n            p.grad *= loss.detach()\n"),
     "weights": script("        for n, p in model.named_parameters():\n            p.data.add_(out.mean().item())\n"),
     "one weight": script("        model[0].bias.data += out.mean(0).mean().item()\n"),

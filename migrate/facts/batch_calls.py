@@ -99,6 +99,8 @@ class BatchCall:
             return self._mixes(found[0]) if found[1] else found[0]
         if self.full in SHUFFLES and self.call.args and isinstance(self.call.args[0], ast.Name) and self.args[0].counts:
             run.env[self.call.args[0].id] = Value(order=True)
+        if self.full == "torch.distributions.kl_divergence":
+            return run.joined(everything)  # of each sample
         if self.last in AS_TENSORS and self.args and self.args[0].order:
             return self.args[0]  # torch.from_numpy(np.random.permutation(len(x)))
         if self.full is not None and self.full.startswith("torch."):
@@ -181,6 +183,8 @@ class BatchCall:
             if holder is None and self.facts.scopes.scope_of(f) is not self.facts.scopes.module:
                 given = {**self.run.env, **given}  # a function in a function reads what that has
             inside = mixing.flow(f, given, holder, constants(self.call, f, names) | target.keywords)
+            if mixing.networks is not None and holder is not None:
+                inside.mixes[:] = mixing.networks.mixing(holder, inside.mixes)
             if inside.decided:
                 self.run.flow.decided.setdefault(self.call, next(iter(inside.decided.values())))
             if inside.mixes:

@@ -54,11 +54,13 @@ def _method_there(of: BatchCall) -> There | None:
 
 def _through_network(of: BatchCall, there: There) -> Value | None:
     """What comes of a network of another file that mixes the samples; None of any other: what it gives is its own."""
-    flow = _followed(of, there, there.facts.following)
-    if not flow.mixes:
+    flow, networks = _followed(of, there, there.facts.following), there.facts.following.networks
+    assert there.holder is not None and networks is not None
+    mixes = networks.mixing(there.holder, flow.mixes)
+    if not mixes:
         return None
     of.run.flow.mixes.append(of.call)
-    of.run.flow.there[of.call] = place_of(there, flow.within.get(flow.mixes[0], flow.mixes[0]))
+    of.run.flow.there[of.call] = place_of(there, flow.within.get(mixes[0], mixes[0]))
     return REDUCED
 
 

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import ast
+import re
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from .back_from_cpu import itself
 from .classes import Function
+from .nodes import walk
 
 if TYPE_CHECKING:
     from .script import Facts
 
 
+SERIES = re.compile(r"torch\.nn\.((LSTM|GRU|RNN)(Cell)?|Transformer\w*|MultiheadAttention|Embedding(Bag)?)\Z")
+# `a @ b.t()` is of matrices alone, whose rows all meet; `x.mean(0)`, `softmax(x, dim=0)`
+PLAINLY = re.compile(
+    r"\.t\(\)|\.T\b|cdist|randperm|\b(mean|sum|std|var|norm|softmax|log_softmax|normalize|logsumexp|amax|amin|median|prod)"
+    r"\((?:[^()]*,\s*)?(?:(?:dim|axis)=)?\(?0\b[^()]*\)"
+)
+
+
 class Networks:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
+        self._series: dict[ast.ClassDef, bool] = {}
 
     def called(self, func: ast.expr) -> ast.ClassDef | None:
         """The class whose forward `model(x)`, `self.encoder(x)` or `model.forward(x)` runs, where that is one."""
@@ -40,6 +51,29 @@ class Networks:
         scope = self.facts.scopes.scope_of(func).lookup(func.id)
         values = self.facts.devices.assigned(func.id, scope) if scope is not None else None
         return self._one(values or [])
+
+    def has_series(self, c: ast.ClassDef) -> bool:
+        """Whether a class, or one that it makes, has layers for series: it may sort samples, and turn dimensions."""
+        if c not in self._series:
+            self._series[c] = False  # while it is asked
+            made = list(walk(c, ast.Call))
+            inner = [self._class(n) for n in made]
+            self._series[c] = any(SERIES.match(self.facts.names.resolve(n.func) or "") for n in made) or any(
+                self.has_series(i) for i in inner if i is not None and i is not c
+            )
+        return self._series[c]
+
+    def mixing(self, c: ast.ClassDef, mixes: list[ast.AST]) -> list[ast.AST]:
+        """Of what mixes in a class that was followed, what does so with layers for series, too: over the samples by
+        their dimension, by a product of matrices, or in a layer of its own.
+        """
+        if not self.has_series(c):
+            return mixes
+        return [n for n in mixes if self._is_own(n) or PLAINLY.search(self.facts.text.get(n))]
+
+    def _is_own(self, node: ast.AST) -> bool:
+        func = node.func if isinstance(node, ast.Call) else None
+        return isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == "self"
 
     @cached_property
     def _kept(self) -> dict[tuple[ast.AST | None, str], list[ast.expr]]:

@@ -120,8 +120,18 @@ def _moves(facts: Facts) -> list[tuple[ast.expr, bool]]:
 
 
 def _given_to_movers(facts: Facts) -> Iterator[tuple[ast.expr, bool]]:
-    """The `args.cuda` of `get_model(args.cuda)`, where another file asks `if cuda: model.cuda()` of its parameter."""
-    for call in facts.walk(ast.Call) if facts.others else ():
+    """The `args.cuda` of `get_model(args.cuda)`, where another file asks `if cuda: model.cuda()` of its parameter, and
+    this one moves nothing itself: what it said of its own would go first.
+    """
+    if not facts.others or any(facts.devices.moved(c) is not None for c in facts.walk(ast.Call)):
+        return
+    found = list(_given_by_calls(facts))
+    if len({ast.unparse(test) for test, _ in found}) == 1:  # one chooses; another may be for something else
+        yield from found
+
+
+def _given_by_calls(facts: Facts) -> Iterator[tuple[ast.expr, bool]]:
+    for call in facts.walk(ast.Call):
         found = found_there(facts, call.func)
         if found is None or "cuda" not in found[0].text:
             continue

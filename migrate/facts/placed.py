@@ -37,6 +37,7 @@ from .tensor_methods import root
 from .tested_beyond import is_tested_beyond
 from .unplaced import made_in_training, meets_unplaced
 from .whole_data import is_whole_data
+from .works_above import works_above
 
 if TYPE_CHECKING:
     from .script import Facts
@@ -104,7 +105,7 @@ class Placed:
             return False
         if is_tested_beyond(self.facts, node) or is_given_to_training(self.facts, node):
             return False
-        if is_of_pass_above(self.facts, node):
+        if is_of_pass_above(self.facts, node) or works_above(self.facts, node):
             return False
         if is_moved_once(self.facts, node) or is_lent(self.facts, node) or is_weighed_by_lent(self.facts, node):
             return False

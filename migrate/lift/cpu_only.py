@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .rewriting import Rewriter
 
 FROM_OTHERS = {"torch." + n for n in "tensor as_tensor from_numpy Tensor FloatTensor LongTensor".split()}
+MOVES = {"to", "type", "type_as", "cpu", "cuda"}
 BEFORE_STEPS = ("training_step", "train_dataloader", "on_train_epoch_start")
 
 
@@ -196,19 +197,25 @@ def _is_worked_with(facts: Facts, a: ast.Attribute) -> bool:
     """`x @ held.vectors.t()`, `torch.cdist(x, held.centres)`, `x.mm(held.vectors)`"""
     node: ast.AST = a
     while (up := facts.scopes.parents.get(node)) is not None:
-        called = isinstance(up, ast.Attribute) and up.attr in METHODS | VIEW_METHODS | VIEWS
-        of_it = isinstance(up, ast.Call) and up.func is node
-        if not (called or of_it or isinstance(up, (ast.UnaryOp, ast.Subscript))):
+        called = isinstance(up, ast.Attribute) and up.attr in (VIEW_METHODS | VIEWS) - MOVES
+        if not (called or isinstance(up, ast.UnaryOp) or (isinstance(up, ast.Call) and up.func is node)):
             break
-        if isinstance(up, ast.Subscript) and up.slice is node:
-            return False  # an index may be elsewhere
         node = up
     if isinstance(up, ast.BinOp):
-        return not isinstance(up.right if node is up.left else up.left, ast.Constant)
-    if not isinstance(up, ast.Call) or (full := facts.names.resolve(up.func)) is not None:
-        return isinstance(up, ast.Call) and str(full).startswith("torch.")
-    of_tensors = isinstance(up.func, ast.Attribute) and up.func.attr in METHODS
-    return of_tensors or facts.loops.is_model_call(up)
+        return _is_placed(facts, up.right if node is up.left else up.left)
+    if not isinstance(up, ast.Call):
+        return False
+    full, f = facts.names.resolve(up.func), up.func
+    others = [x for x in given_to(up) if x is not node] + ([f.value] if isinstance(f, ast.Attribute) else [])
+    meets = any(_is_placed(facts, x) for x in others)
+    of_tensors = isinstance(f, ast.Attribute) and f.attr in METHODS
+    return facts.loops.is_model_call(up) or (meets and (of_tensors if full is None else full.startswith("torch.")))
+
+
+def _is_placed(facts: Facts, other: ast.expr) -> bool:
+    """Whether what it meets is where the model is, and not a number, or brought to the CPU."""
+    there = facts.placed.by_runtime(other) and bool(list(walk(other, ast.Name)))
+    return there and not any(n.attr in ("cpu", "item", "numpy") for n in walk(other, ast.Attribute))
 
 
 def _kept_by(facts: Facts, c: ast.ClassDef, read: set[str]) -> ast.expr | None:
@@ -217,8 +224,15 @@ def _kept_by(facts: Facts, c: ast.ClassDef, read: set[str]) -> ast.expr | None:
         s = facts.scopes.parents.get(store)
         own_class = c in facts.scopes.ancestors(store)
         if own_class and isinstance(s, (ast.Assign, ast.AnnAssign)) and facts.tensors.is_tensor(s.value):
-            return s.value
+            return None if _is_number(facts, s.value) else s.value
     return None
+
+
+def _is_number(facts: Facts, made: ast.expr | None) -> bool:
+    """`torch.tensor(0.5)`, which goes with what is anywhere."""
+    if not isinstance(made, ast.Call) or facts.names.resolve(made.func) not in ("torch.tensor", "torch.as_tensor"):
+        return False
+    return bool(made.args) and isinstance(made.args[0], (ast.Constant, ast.UnaryOp))
 
 
 def _between_epochs(r: Rewriter) -> Iterator[ast.stmt]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -12,6 +13,8 @@ from .mixes import STRAIGHT
 from .padded import collating, functions
 from .recipe import CannotLift
 
+# over another dimension than the first: what puts the samples together may have been given that by then
+ALONG = re.compile(r"(dim|axis)=\(?-?[1-9]|\((-\d|[1-9])[,)]")
 COLLATES = ("torch.", "default_collate")
 
 
@@ -38,7 +41,7 @@ def _mixing(facts: Facts, f: ast.AST) -> Iterator[str]:
     flow = facts.mixing.flow(f, {names[0]: replace(STRAIGHT, holds=True)}, holder)
     made = (s for s in walk(f, ast.Assign) if _makes_tensors(facts, s.value))
     rows = {n.id for s in made for t in s.targets for n in walk(t, ast.Name)}
-    for node in flow.mixes:
+    for node in (n for n in flow.mixes if not ALONG.search(facts.text.get(n))):
         if _makes_tensors(facts, node) or any(n.id in rows for n in walk(node, ast.Name)):
             yield facts.short(node)
 

@@ -361,7 +361,12 @@ def test_an_object_that_reads_none_of_its_tensors_for_the_loop_moves_with_the_mo
     assert result.plan == "module" and "accelerator" not in result.text
 
 
-WORKS = ["x * noise.scales", "torch.maximum(x, noise.scales)", "x.matmul(noise.scales.diag())", "net(noise.scales) + x"]
+WORKS = [
+    "x * noise.scales",
+    "torch.maximum(x, noise.scales)",
+    "x.mul(noise.scales.view(1, 3))",
+    "net(noise.scales) + x",
+]
 
 
 @pytest.mark.parametrize("given", WORKS)
@@ -376,6 +381,20 @@ def test_of_a_class_of_another_file(tmp_path, given):
     main = f"{head}from noises import Noise\n\nnoise = Noise(){rest}".format(given=given, below="")
     files = check_project_on_card(tmp_path, main=main, noises=f"import torch\n\n\nclass Noise:{noise}")
     assert 'accelerator="cpu"' in files["main"]
+
+
+FITS = [
+    "x * noise.rate",
+    "x * noise.scales[1]",
+    "x * noise.scales.type_as(x)",
+    "x + (x.cpu() * noise.scales).sum().item()",
+]
+
+
+@pytest.mark.parametrize("given", FITS)
+def test_what_goes_with_tensors_of_any_device(given):
+    text = OBJECT.replace("        self.n = n\n", "        self.n = n\n        self.rate = torch.tensor(0.5)\n")
+    assert "accelerator" not in migrate_text(text.format(given=given, below="")).text
 
 
 SHOWS = [("x * noise.n", ""), ("x", "print(noise.scales)"), ("x", "rows = noise.scales.numel() / len(noise.scales)")]

@@ -49,6 +49,9 @@ APART = [
     "return default_collate(batch)",
     TAKEN + "return x - x.mean(1, keepdim=True), y * 2",
     STACKED + "return x / 255, y",
+    STACKED + "return x / x.std(dim=1, keepdim=True), y",
+    STACKED + "return x / x.sum(1).unsqueeze(1), y",
+    STACKED + "return x / x.abs().max(1)[0][:, None], y",
     "x, y = zip(*batch); return torch.stack(x), torch.stack(y)",
     "return torch.tensor([b[0].tolist() for b in batch]), torch.tensor([[float(b[1])] for b in batch])",
 ]

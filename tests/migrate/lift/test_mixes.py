@@ -210,6 +210,16 @@ SERIES = {
     ),
     "the last state": ("nn.LSTM(5, 3, batch_first=True)", "h = self.cell(x[:, None])[1][0]", "h[-1]"),
     "the last step": ("nn.LSTM(5, 3)", "h = self.cell(x[:, None].transpose(0, 1))[0]", "h[-1]"),
+    "heads first": (
+        "nn.Embedding(9, 3)",
+        "h = self.cell(x.long().clamp(0, 8)).view(len(x), 5, 1, 3).permute(2, 0, 1, 3).contiguous().view(-1, 5, 3)",
+        "torch.bmm(torch.bmm(h, h.transpose(1, 2)).softmax(2), h).mean(1)",
+    ),
+    "sorted by length": (
+        "nn.LSTM(5, 3, batch_first=True)",
+        "n, i = torch.sort(torch.full((x.size(0),), 1), descending=True)\n        h = self.cell(x[i][:, None])[1][0]",
+        "h[-1][i.sort()[1]]",
+    ),
     "the longest step": ("nn.GRU(5, 3, batch_first=True)", "h = self.cell(x[:, None])[0]", "h.max(1)[0]"),
 }  # fmt: skip
 

@@ -57,6 +57,7 @@ APART = {
     "turned by permute": ("nn.GRU(6, 8)", "h = self.cell(x.permute(1, 0, 2))[0].mean(0)"),
     "attention, batch_first": (f"{LAYER[:-1]}, batch_first=True)", "h = self.cell(self.inner(x)).mean(1)"),
     "attention, turned": (LAYER, "h = self.cell(self.inner(x).transpose(0, 1))[0]"),
+    "as many steps as a view says": (LSTM, "h = self.cell(self.inner(x).view(5, -1, 8))[0][-1]"),
     "a shape that nothing shows": (LSTM, "h = self.cell(self.inner(x).view(*self.shape))[0][-1]"),
     "turned by what nothing shows": (
         LSTM,
@@ -73,11 +74,6 @@ def test_what_takes_the_samples_for_steps_has_them_all(cell, forward):
     assert result.plan == "module" and "divide_batches = False" in result.text
     (told,) = [n.message for n in result.attention if n.code == "PTM703"]
     assert "`net(x)` mixes the samples of a batch: `self.cell(" in told
-
-
-def test_a_view_that_puts_rows_of_samples_in_other_places_has_them_all():
-    result = migrate_text(SCRIPT.format(cell=LSTM, forward="h = self.cell(self.inner(x).view(5, -1, 8))[0][-1]"))
-    assert "divide_batches = False" in result.text
 
 
 @pytest.mark.parametrize("cell, forward", APART.values(), ids=APART)

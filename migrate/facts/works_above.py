@@ -1,0 +1,97 @@
+"""A network that works above the training on what the script has moved itself: its own move stays, as that does.
+
+net = Net().to(device)
+target = net(load_image(path))  # of which load_image() returns image.to(device)
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from .back_from_cpu import MOVES
+from .nodes import FUNCTIONS, LOOPS, walk_own
+from .unplaced import before_the_loop, meets_unplaced
+
+if TYPE_CHECKING:
+    from .scopes import Scope
+    from .script import Facts
+
+DEPTH = 4  # of names of names, and of functions that call functions
+
+
+def works_above(facts: Facts, node: ast.expr) -> bool:
+    """Whether what is moved there is such a network."""
+    up = facts.scopes.parents.get(node)
+    call = facts.scopes.parents.get(up) if isinstance(up, ast.Attribute) and up.attr in MOVES else None
+    if not facts.lifting or not isinstance(call, ast.Call) or call.func is not up:
+        return False
+    s = facts.scopes.statement_of(call)
+    names = [t for t in getattr(s, "targets", ()) if isinstance(t, ast.Name)]
+    names += [node] if isinstance(node, ast.Name) else []
+    key = (works_above, *names)
+    if names and key not in facts.answers:
+        facts.answers[key] = False  # while it is asked
+        facts.answers[key] = before_the_loop(facts, s) and any(_works(facts, n, s) for n in names)
+    return bool(names) and bool(facts.answers[key])
+
+
+def _works(facts: Facts, name: ast.Name, moved: ast.stmt) -> bool:
+    """Whether a name is called below its move, and above the training, with what is there by then."""
+    scope = facts.scopes.scope_of(name).lookup(name.id)
+    for read in facts.scopes.reads(name.id, scope) if scope is not None else ():
+        call = facts.scopes.parents.get(read)
+        if not (isinstance(call, ast.Call) and call.func is read) or facts.scopes.scope_of(read) is not scope:
+            continue
+        s = facts.scopes.statement_of(call)
+        if s.lineno > moved.lineno and _is_above(facts, s) and any(_is_moved(facts, a, 0) for a in call.args):
+            return True
+    return False
+
+
+def _is_above(facts: Facts, s: ast.stmt) -> bool:
+    """Whether a statement, or the outermost loop that it stands in, comes before the training."""
+    outer = s
+    for up in facts.scopes.ancestors(s):
+        if isinstance(up, FUNCTIONS):
+            break
+        outer = up if isinstance(up, LOOPS) else outer
+    return before_the_loop(facts, outer)
+
+
+def _values(facts: Facts, home: Scope, name: str) -> Iterator[ast.expr]:
+    """What a name is given: `a` of `a, b = f(1), f(2)`, too."""
+    for store in home.stores.get(name, ()):
+        up = facts.scopes.parents.get(store)
+        s = facts.scopes.statement_of(store)
+        if not isinstance(s, ast.Assign):
+            continue
+        if isinstance(up, ast.Tuple) and isinstance(s.value, ast.Tuple) and len(up.elts) == len(s.value.elts):
+            yield from (v for t, v in zip(up.elts, s.value.elts, strict=True) if t is store)
+        else:
+            yield s.value
+
+
+def _is_moved(facts: Facts, value: ast.expr, depth: int) -> bool:
+    """Whether a value is where the script has put it, by a move, or a `device=`, that stays."""
+    if depth > DEPTH:
+        return False
+    if isinstance(value, ast.Name):
+        home = facts.scopes.scope_of(value).lookup(value.id)
+        return home is not None and any(_is_moved(facts, v, depth + 1) for v in _values(facts, home, value.id))
+    if isinstance(value, ast.Call):
+        receiver = facts.devices.moved(value)
+        placed = [k.value for k in value.keywords if k.arg == "device" and facts.devices.is_device(k.value)]
+        if receiver is not None or placed:
+            return not meets_unplaced(facts, value)
+        f = facts.devices.function_of(value)
+        if f is not None:
+            returned = (n.value for n in walk_own(f.body) if isinstance(n, ast.Return) and n.value is not None)
+            return any(_is_moved(facts, v, depth + 1) for v in returned)
+        return isinstance(value.func, ast.Attribute) and _is_moved(facts, value.func.value, depth + 1)
+    if isinstance(value, (ast.Attribute, ast.Subscript)):
+        return _is_moved(facts, value.value, depth + 1)
+    if isinstance(value, ast.BinOp):
+        return _is_moved(facts, value.left, depth + 1) or _is_moved(facts, value.right, depth + 1)
+    return False

@@ -1,0 +1,58 @@
+"""A network that works above the training on what the script moved keeps its own move, too."""
+
+import pytest
+
+from tests.migrate.running import check_on_card
+
+SCRIPT = """\
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+device = "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def prepare(rows):
+    return torch.tensor(rows, device=device)
+
+
+def loaded(rows):
+    rows = torch.tensor(rows)
+    rows = rows.to(device)
+    return rows
+
+
+torch.manual_seed(0)
+loader = DataLoader(TensorDataset(torch.randn(8, 4), torch.randn(8, 1)), batch_size=4)
+net = nn.Linear(4, 1)
+net.to(device)
+{above}
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(2):
+    for x, y in loader:
+        loss = (net(x.to(device)) - y.to(device)).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    print(epoch, loss.item())
+print(net(prepare([[1.0, 2, 3, 4]])).item())
+"""
+KEPT = [
+    "print(net(prepare([[1.0, 2, 3, 4]])).item())",
+    "with torch.no_grad():\n    print(f'{net(loaded([[1.0, 2, 3, 4]])).item():.4f}')",
+    "given = prepare([[1.0, 2, 3, 4]])\nprint(net(given).item())",
+    "a, b = prepare([[1.0, 2, 3, 4]]), 2\nfor i in range(b):\n    print(net(a[:1]).item())",
+]
+
+
+@pytest.mark.parametrize("above", KEPT)
+def test_it_stays_where_the_script_put_it(tmp_path, above):
+    assert "\nnet.to(device)\n" in check_on_card(tmp_path, SCRIPT.format(above=above))
+
+
+GOES = ["", "print(net(torch.ones(1, 4).to(device)).item())", "print(net(torch.ones(1, 4, device=device)).item())"]
+
+
+@pytest.mark.parametrize("above", GOES)
+def test_one_that_works_on_what_is_not_placed_yet_goes(tmp_path, above):
+    assert "net.to(device)" not in check_on_card(tmp_path, SCRIPT.format(above=above))

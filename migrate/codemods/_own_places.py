@@ -14,6 +14,7 @@ from ..facts.script import Facts
 from ._tensor_names import is_named
 
 OF_A_NETWORK = re.compile(r"(next\([\w.]+\.parameters\(\)\)|list\([\w.]+\.parameters\(\)\)\[0\])\.device")
+DEPTH = 8  # of classes above one another
 PARAMETER = "torch.nn.Parameter"
 
 
@@ -24,7 +25,7 @@ def is_own_place(facts: Facts, where: ast.expr) -> bool:
     return ast.unparse(where) == "self.device" and has_device(facts, _class_around(facts, where))
 
 
-def has_device(facts: Facts, c: ast.ClassDef | None) -> bool:
+def has_device(facts: Facts, c: ast.ClassDef | None, depth: int = 0) -> bool:
     """Whether `self.device` is where the module is: one that a Trainer runs, or a property of its own tensors."""
     if c is None or c in facts.classes.run_by_trainer:
         return c is not None
@@ -34,7 +35,8 @@ def has_device(facts: Facts, c: ast.ClassDef | None) -> bool:
         of_own = "parameters()" in ast.unparse(own) or any(_of_own_tensor(facts, r) for r in returned)
         return of_own and any(is_named(d, "property") for d in own.decorator_list)
     bases = {b.id for b in c.bases if isinstance(b, ast.Name)}
-    return any(has_device(facts, d) for d in facts.classes.modules if d.name in bases and d is not c)
+    above = (d for d in facts.classes.modules if d.name in bases and d is not c and depth < DEPTH)
+    return any(has_device(facts, d, depth + 1) for d in above)
 
 
 def _of_tensors(facts: Facts, name: ast.Name) -> bool:

@@ -18,6 +18,7 @@ from ..facts.floats import has_other_precisions, is_floating
 from ..facts.given_to_objects import is_parameter_made
 from ..facts.given_to_training import gets_unplaced
 from ..facts.nodes import walk
+from ..facts.passes_above import is_of_pass_above
 from ..facts.placed import LIKE, MAKES_TENSORS
 from ..facts.plain import VARIABLE
 from ..facts.plain_lists import given_to_plain_list, in_plain_list
@@ -62,7 +63,7 @@ class PlaceLikeInputs(Codemod):
                 self._tell(
                     facts, call, "it does not move from a plain list or dictionary: nn.ModuleList, nn.ModuleDict"
                 )
-            elif receiver is not None and made_in_training(facts, receiver):
+            elif receiver is not None and (made_in_training(facts, receiver) or is_of_pass_above(facts, receiver)):
                 self._tell(facts, call)
             elif receiver is not None and not facts.placed.by_runtime(receiver):
                 yield from self._moved(facts, call, receiver)

@@ -20,8 +20,7 @@ def caught_too(
     named = {n.id: n for n in walk(handler.type, ast.Name)} if handler.type is not None else {}
     if not isinstance(attempt, ast.Try) or named.keys().isdisjoint(UNBOUND) or not named.keys().isdisjoint(CAUGHT_BY):
         return {}
-    reads = (n for s in attempt.body for n in walk(s, ast.Name) if isinstance(n.ctx, ast.Load))
-    if not any(map(is_kept, reads)):
+    if not any(is_kept(n) for s in attempt.body for n in walk(s, ast.Name)):
         return {}
     last = next(named[name] for name in UNBOUND if name in named)
     alone = last is handler.type

@@ -86,6 +86,7 @@ def test_what_meets_a_tensor_of_a_method_that_is_given_nothing_stays_where_it_is
 
 PLACED = [
     ("self", "self.log = self.log * 0"),
+    ("self", "self.log = self.log / (self.log.sum() + torch.tensor(1e-3))"),
     ("self", "self.log = torch.cat((self.log, torch.zeros(1, 2, device=self.log.device)))"),
     ("self", "self.log = torch.cat((self.log.cpu(), torch.zeros(1, 2)))"),
     ("self, x", "self.log = torch.cat((self.log, torch.zeros(1, 2), x))"),

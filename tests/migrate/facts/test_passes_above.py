@@ -42,6 +42,8 @@ ABOVE = [
     "mean = torch.cat([x.to(device) for x, _ in loader]).mean(0)",
     "xs = []\nfor x, _ in loader:\n    xs.append(x.to(device))\nmean = torch.cat(xs).mean(0)",
     "mean = mean_of(loader)",
+    "pairs = [(x.to(device), y.to(device)) for x, y in loader]\nmean = sum((x * y).mean(0) for x, y in pairs)",
+    "mean = 0.0\nfor x, y in loader:\n    mean = mean + (x.to(device).t() @ y.to(device)).flatten()",
 ]
 
 

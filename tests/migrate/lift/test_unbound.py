@@ -46,6 +46,13 @@ def test_it_is_caught_as_before(caught):
     assert CAUGHT[caught] in check_same(TEXT.replace("CAUGHT", caught), "module")
 
 
+@pytest.mark.parametrize("more", ["k += 1", "k = k + 1"])
+def test_a_number_that_is_added_to(more):
+    tried = f"try:\n                {more}\n            except NameError:\n                k = 1\n            loss = k * net(x)"
+    text = check_same(TEXT.replace("CAUGHT", "Exception").replace("loss = net(x)", tried), "module")
+    assert "except (NameError, AttributeError):" in text
+
+
 def test_what_stays_a_name_is_caught_by_its_own():
     tried = (
         "try:\n                unknown\n            except NameError:\n                pass\n            loss = net(x)"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from .back_from_cpu import MOVES
 from .loops import MODEL_NAME
 from .nodes import FUNCTIONS, LOOPS, walk
-from .tensor_methods import root
+from .tensor_methods import METHODS, VIEW_METHODS, root
 from .unplaced import before_the_loop
 
 if TYPE_CHECKING:
@@ -59,6 +59,8 @@ def _may_be_network(facts: Facts, call: ast.Call, depth: int = 0) -> bool:
         return not str(facts.names.resolve(f)).startswith(("torch.", "numpy."))
     if isinstance(f, ast.Attribute):
         of = root(f.value)
+        if of is None and f.attr in METHODS | VIEW_METHODS:
+            return False  # x.to(device).t()
         return of is None or of.id == "self" or MODEL_NAME.search(of.id) is not None
     if not isinstance(f, ast.Name) or depth > DEPTH:
         return True

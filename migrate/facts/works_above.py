@@ -84,7 +84,8 @@ def _is_moved(facts: Facts, value: ast.expr, depth: int) -> bool:
         receiver = facts.devices.moved(value)
         placed = [k.value for k in value.keywords if k.arg == "device" and facts.devices.is_device(k.value)]
         if receiver is not None or placed:
-            return not meets_unplaced(facts, value)
+            stays = receiver is None or not facts.placed.by_runtime(receiver)
+            return stays and not meets_unplaced(facts, value)
         f = facts.devices.function_of(value)
         if f is not None:
             returned = (n.value for n in walk_own(f.body) if isinstance(n, ast.Return) and n.value is not None)

@@ -48,7 +48,8 @@ def test_it_is_caught_as_before(caught):
 
 @pytest.mark.parametrize("more", ["k += 1", "k = k + 1"])
 def test_a_number_that_is_added_to(more):
-    tried = f"try:\n                {more}\n            except NameError:\n                k = 1\n            loss = k * net(x)"
+    tried = f"try:\n                {more}\n            except NameError:\n                k = 1\n"
+    tried += "            loss = k * net(x)"
     text = check_same(TEXT.replace("CAUGHT", "Exception").replace("loss = net(x)", tried), "module")
     assert "except (NameError, AttributeError):" in text
 

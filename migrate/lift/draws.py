@@ -31,7 +31,10 @@ BY_VALUE = {"torch.poisson", "torch.binomial"}  # how much they draw depends on 
 BY_COUNT = {"shuffle", "permutation", "permuted", "choices", "sample", "multivariate_normal", "dirichlet"}
 ONE_BY_ONE = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.For, ast.While)
 # how many samples a batch has: a process has fewer
-SAMPLES = re.compile(r"^(range|trange)\((len\(\w+\)|[\w.]+\.shape\[0\]|[\w.]+\.size\(0\)|batch_size|bs|bsz|b)\)$")
+SAMPLES = re.compile(
+    r"t?range\((len\((?!\w*(layer|param|weight|module|block|net|model|loss))\w+\)"
+    r"|(?!\w*(param|weight))\w+\.(shape\[0\]|size\(0\))|batch_size|bsz)\)\Z"
+)
 NOT_IN_USE = ("__init__", "reset", "init", "sample", "generate")  # methods that an evaluation's pass does not run
 
 
@@ -110,7 +113,7 @@ def _whole(facts: Facts, call: ast.Call, train: DataPass) -> bool:
 def _goes_over_samples(loop: ast.AST) -> bool:
     """`for i in range(len(x)):`, `for b in range(x.shape[0]):`"""
     over = [loop.iter] if isinstance(loop, ast.For) else [g.iter for g in getattr(loop, "generators", ())]
-    return any(SAMPLES.search(ast.unparse(x)) for x in over)
+    return any(SAMPLES.match(ast.unparse(x)) for x in over)
 
 
 def _in_training(facts: Facts, call: ast.Call) -> bool:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from ..facts.nodes import walk
 from ..facts.other_files import found_there
@@ -62,10 +62,20 @@ def _networks_are_told(facts: Facts) -> bool:
 
 
 def _is_told(facts: Facts, c: ast.ClassDef) -> bool:
-    """Whether forward(), or a method that it calls, speaks of them; or what a class above it may."""
-    methods = facts.classes.methods(c)
-    run = read_from(facts, methods, "forward") if "forward" in methods else set(methods)
+    """Whether forward(), or another method that runs its layers, speaks of them; or what a class above it may."""
+    methods, layers = facts.classes.methods(c), facts.classes.layers(c)
+    works = [name for name, f in methods.items() if name == "forward" or _runs_layers(facts, f, layers)]
+    run = {m for name in works for m in read_from(facts, methods, name)} if "forward" in methods else set(methods)
     return any(TOLD.search(facts.text.get(methods[name])) for name in run if name in methods)
+
+
+def _runs_layers(facts: Facts, f: ast.AST, layers: Collection[str]) -> bool:
+    """`self(x)`, `self.forward(x)`, `self.cell(x)`"""
+    for func in (c.func for c in walk(f, ast.Call)):
+        own = isinstance(func, ast.Attribute) and facts.classes.is_self(func.value)
+        if facts.classes.is_self(func) or (own and (func.attr == "forward" or func.attr in layers)):  # type: ignore[attr-defined]
+            return True
+    return False
 
 
 def _pads(facts: Facts, given: ast.expr, depth: int) -> bool:

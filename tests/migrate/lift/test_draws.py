@@ -38,6 +38,12 @@ NOT_TOLD = {
     "in a helper": step("out = model(noisy(x))", "def noisy(x):\n    return x + torch.randn_like(x)\n"),
     "numpy": step("out = model(x + np.random.normal(0, 1, (x.size(0), 5)))", imports="import numpy as np"),
     "a number of times": step("out = model(x) + sum(torch.randn(x.size(0), 1) for _ in range(3))"),
+    "for each layer": step(
+        "out = model(x) + sum(torch.randn(x.size(0), 1) for _ in range(len(layers)))", "layers = [1, 2]"
+    ),
+    "for each row of a weight": step(
+        "out = model(x) + sum(torch.randn(x.size(0), 1) for _ in range(model[0].weight.shape[0]))"
+    ),
     "a coin": step("out = model(x if random.random() < 0.5 else -x)", imports="import random"),
 }
 

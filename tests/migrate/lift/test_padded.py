@@ -148,3 +148,20 @@ def test_so_they_do_where_another_file_pads(tmp_path, imports, given, there):
 )
 def test_another_file_that_does_not_leaves_them_divided(tmp_path, imports, given, there, net):
     assert "divide_batches" not in of_files(tmp_path, imports, given, there, net).text
+
+
+METHODS = "return self.out(x.mean(1))\n\n    def {}\n        {}\n\n    def other(self, x):\n        x = x"
+
+
+@pytest.mark.parametrize(
+    ("signature", "body", "whole"),
+    [
+        ("out_lengths(self, n):", "return n // 2", True),
+        ("make_mask(self, n):", "return torch.ones(n)", True),
+        ("scored(self, x, lengths):", "return self.out(x.sum(1) / lengths)", False),
+        ("scored(self, x, mask):", "return self(x * mask)", False),
+    ],
+)
+def test_lengths_of_a_method_tell_a_network_where_it_runs_its_layers(signature, body, whole):
+    text = result(PAD.format(SEQUENCES), "collate_fn=collate", METHODS.format(signature, body)).text
+    assert ("divide_batches = False" in text) is whole

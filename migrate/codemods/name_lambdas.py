@@ -124,7 +124,7 @@ class NameLambdas(Codemod):
             if named == "loader" and isinstance(up, ast.Call) and is_of_torchvision(facts, up):
                 return "_loader"
         if isinstance(up, ast.Call) and up.func is not node:
-            return self._given_to(facts, up, node, depth)
+            return self._given_to(facts, up, node, depth) or self._by_object(facts, up, below, depth)
         if isinstance(up, ast.AugAssign):
             return self._by_name(facts, up.target, depth)
         found = (self._assigned(facts, t, depth) for t in _targets(facts, up, node))
@@ -174,6 +174,16 @@ class NameLambdas(Codemod):
             key = getattr(up.args[0], "value", None)
             return f"_{key}" if key in OF_LOADERS else None
         return "_hook" if is_hook_of_module(facts, up) else None
+
+    def _by_object(self, facts: Facts, call: ast.Call, given: ast.AST, depth: int) -> str | None:
+        """`Compose([lambda x: x * 2])` of the script's own class, which keeps them, and what becomes of the object."""
+        kept = parameter_of(facts, call, given) if depth < 3 and isinstance(given, ast.expr) else None
+        if kept is None or kept[0].name != "__init__":
+            return None
+        reads = facts.scopes.reads(kept[1], facts.scopes.by_node[kept[0]])
+        ups = (facts.scopes.parents.get(r) for r in reads)
+        keeps = any(isinstance(s, ast.Assign) and any(_is_own(facts, t) for t in s.targets) for s in ups)
+        return self._place(facts, call, depth + 1) if keeps else None
 
     def _by_name(self, facts: Facts, target: ast.expr, depth: int) -> str | None:
         """`warm = lambda e: ...` that is given to a schedule or a loader by its name, or from what holds it."""
@@ -374,3 +384,7 @@ def _is_chosen(node: ast.AST, up: ast.AST | None) -> bool:
     made = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "dict"
     several = made or isinstance(node, (ast.Dict, ast.List, ast.Tuple))
     return isinstance(up, ast.Subscript) and up.value is node and several
+
+
+def _is_own(facts: Facts, target: ast.expr) -> bool:
+    return isinstance(target, ast.Attribute) and facts.classes.is_self(target.value)

@@ -197,7 +197,7 @@ class Classes:
             return self.facts.devices.uses_of_function(f)
         name, scope = self.name_of(f), self.facts.scopes.scope_of(f)
         if not name or scope.is_class or len(scope.stores[name]) > 1:
-            return [f]
+            return [self._used(f)] if isinstance(f, ast.Lambda) else [f]  # (lambda x: x)(3)
         return [self._used(read) for read in self.facts.scopes.reads(name, scope)]
 
     def name_of(self, f: ast.AST) -> str:

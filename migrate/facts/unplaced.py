@@ -143,7 +143,7 @@ def _runs_in(facts: Facts, node: ast.AST, loops: set[ast.AST]) -> bool:
             if up in loops:
                 return True
             if isinstance(up, ast.FunctionDef):
-                uses = facts.devices.uses_of_function(up)
+                uses = _uses(facts, up)
                 if up in seen or len(uses) != 1:
                     return False
                 seen.add(up)
@@ -152,6 +152,16 @@ def _runs_in(facts: Facts, node: ast.AST, loops: set[ast.AST]) -> bool:
         else:
             return False
     return False
+
+
+def _uses(facts: Facts, f: ast.FunctionDef) -> list[ast.AST]:
+    """The calls of a function, and of a method those on objects of its class: `engine.fit(loader)`."""
+    holder = facts.classes.holder(f)
+    if holder is None:
+        return facts.devices.uses_of_function(f)
+    calls = [(c, c.func.value) for c in facts.calls_of(f.name) if isinstance(c.func, ast.Attribute)]
+    own = [c for c, of in calls if facts.classes.is_self(of) and holder in facts.scopes.ancestors(c)]
+    return [*own, *(c for c, of in calls if facts.devices.own_movers.class_of(of) is holder)] or [f]
 
 
 def _training_loops(facts: Facts) -> set[ast.AST]:
@@ -173,7 +183,7 @@ def _two_loops(facts: Facts, node: ast.AST) -> list[ast.AST]:
                 found.append(up)
             elif isinstance(up, ast.FunctionDef) and up not in seen:
                 seen.add(up)
-                uses = facts.devices.uses_of_function(up)
+                uses = _uses(facts, up)
                 ahead += uses if len(uses) == 1 and uses[0] is not up else []
                 break
     return found[:2]

@@ -60,6 +60,15 @@ def _is_above(facts: Facts, s: ast.stmt) -> bool:
     return before_the_loop(facts, outer)
 
 
+def _is_made_apart(facts: Facts, node: ast.AST) -> bool:
+    """Whether a function gives it back, or it is one of several that a statement makes."""
+    s = facts.scopes.statement_of(node)
+    if any(isinstance(t, ast.Tuple) for t in getattr(s, "targets", ())):
+        return True
+    f = next((u for u in facts.scopes.ancestors(node) if isinstance(u, FUNCTIONS)), None)
+    return f is not None and any(isinstance(n, ast.Return) for n in walk_own(f.body))
+
+
 def _values(facts: Facts, home: Scope, name: str) -> Iterator[ast.expr]:
     """What a name is given: `a` of `a, b = f(1), f(2)`, too."""
     for store in home.stores.get(name, ()):
@@ -83,9 +92,9 @@ def _is_moved(facts: Facts, value: ast.expr, depth: int) -> bool:
     if isinstance(value, ast.Call):
         receiver = facts.devices.moved(value)
         placed = [k.value for k in value.keywords if k.arg == "device" and facts.devices.is_device(k.value)]
-        if receiver is not None or placed:
+        if receiver is not None or placed:  # what the script moves where it makes it goes with its network
             stays = receiver is None or not facts.placed.by_runtime(receiver)
-            return stays and not meets_unplaced(facts, value)
+            return _is_made_apart(facts, value) and stays and not meets_unplaced(facts, value)
         f = facts.devices.function_of(value)
         if f is not None:
             returned = (n.value for n in walk_own(f.body) if isinstance(n, ast.Return) and n.value is not None)

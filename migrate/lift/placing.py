@@ -67,7 +67,7 @@ def place_batches(facts: Facts, edits: Edits, moving: Moving, line: Callable[[in
         if (line(row), target) not in moving.loops and not _evaluates(facts, loop, around):
             continue
         source = looped_over(facts, loop)
-        if _counts(source) or facts.is_fixed(source):
+        if _counts(source) or _holds_numbers(facts, source) or facts.is_fixed(source):
             continue
         network = network_on_cpu(facts, around) or network_of(facts, around)
         said.append(_placed(facts, edits, source, around, line, network))
@@ -308,6 +308,18 @@ def _last_name(node: ast.expr) -> str:
 
 def _is_set(n: ast.Name) -> bool:
     return isinstance(n.ctx, ast.Store)
+
+
+def _holds_numbers(facts: Facts, source: ast.expr) -> bool:
+    """`[0.0, 0.5, 1.0]`, and a name that is given nothing else."""
+    if isinstance(source, (ast.List, ast.Tuple)):
+        return bool(source.elts) and all(isinstance(e, ast.Constant) for e in source.elts)
+    home = facts.scopes.scope_of(source).lookup(source.id) if isinstance(source, ast.Name) else None
+    if home is None or not isinstance(source, ast.Name):
+        return False
+    given = facts.devices.given(home, source.id) if source.id in home.params else None
+    values = [*(given or ()), *(facts.devices.assigned(source.id, home) or () if source.id in home.stores else ())]
+    return bool(values) and all(not isinstance(v, ast.Name) and _holds_numbers(facts, v) for v in values)
 
 
 def _counts(source: ast.expr) -> bool:

@@ -118,10 +118,18 @@ def _is_set_before(facts: Facts, a: ast.Attribute, loop: ast.AST, models: set[st
     owner = owner_of(facts, a.value)
     if owner is None or any(isinstance(s, (ast.FunctionDef, ast.ClassDef)) and s.name == a.attr for s in owner.body):
         return False
+    if _is_made_in(facts, a.value, loop):
+        return False  # each fold has an object of its own
     stores = _stores(facts, a.attr, owner)
     if not stores:
         return a.attr in models and _has_base_elsewhere(facts, owner)
     return all(_sets_up(facts, store, loop) for store in stores)
+
+
+def _is_made_in(facts: Facts, name: ast.Name, loop: ast.AST) -> bool:
+    home = facts.scopes.scope_of(name).lookup(name.id)
+    stores = home.stores.get(name.id, ()) if home is not None else ()
+    return any(loop in facts.scopes.ancestors(s) for s in stores)
 
 
 def _has_base_elsewhere(facts: Facts, owner: ast.ClassDef) -> bool:

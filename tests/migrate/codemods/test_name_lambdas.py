@@ -360,3 +360,33 @@ def test_one_that_the_module_keeps_too_is_told(kept):
     body = f"class N(torch.nn.Module):\n    def make(self, o):\n        f = lambda e: self.k\n        {kept}\n"
     result = check_unchanged(HEAD + OF_SELF + body + "        return LambdaLR(o, f)\n", select="PTM201")
     assert any("it reads `self`" in n.message for n in result.attention)
+
+
+OWN = """\
+import torch
+from torch.utils.data import DataLoader, Dataset
+class Compose:
+    def __init__(self, ts):
+        {keeps}
+    def __call__(self, x):
+        return x
+class Data(Dataset):
+    def __init__(self, x, transform):
+        self.x, self.transform = x, transform
+    def __getitem__(self, i):
+        return self.transform(self.x[i])
+tf = Compose([lambda a: a * 2])
+loader = DataLoader({given}, 8)
+"""
+
+
+def test_what_an_object_of_the_scripts_own_keeps_that_a_data_set_is_given():
+    text = migrate_text(OWN.format(keeps="self.ts = ts", given="Data(rows, tf)")).text
+    assert "def _tf(a):\n    return a * 2\n" in text and "tf = Compose([_tf])\n" in text
+
+
+@pytest.mark.parametrize(
+    ("keeps", "given"), [("self.n = len(ts)", "Data(rows, tf)"), ("self.ts = ts", "Data(rows, None)")]
+)
+def test_what_it_does_not_keep_or_nothing_is_given_stays(keeps, given):
+    assert "tf = Compose([lambda a: a * 2])\n" in migrate_text(OWN.format(keeps=keeps, given=given)).text

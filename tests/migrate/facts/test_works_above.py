@@ -40,6 +40,7 @@ print(net(prepare([[1.0, 2, 3, 4]])).item())
 KEPT = [
     "print(net(prepare([[1.0, 2, 3, 4]])).item())",
     "with torch.no_grad():\n    print(f'{net(loaded([[1.0, 2, 3, 4]])).item():.4f}')",
+    "a, b = torch.ones(2, 4).to(device), torch.ones(1, 4, device=device)\nprint(net(a).sum().item(), net(b).item())",
     "given = prepare([[1.0, 2, 3, 4]])\nprint(net(given).item())",
     "a, b = prepare([[1.0, 2, 3, 4]]), 2\nfor i in range(b):\n    print(net(a[:1]).item())",
 ]

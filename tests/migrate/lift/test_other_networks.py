@@ -98,6 +98,13 @@ print(Engine(best, None).predict(loader), engine.predict(loader))
 """
 BESIDE = {
     "of an object": ENGINE,
+    "of an object that each fold makes": ENGINE.partition("model = nn")[0]
+    + """\
+for fold in range(2):
+    model = nn.Linear(4, 2).to(device)
+    engine = Engine(model, torch.optim.SGD(model.parameters(), lr=0.1))
+    print(engine.train(loader), engine.predict(loader))
+""",
     "best": SCRIPT.format(above="", below=BEST),
     "in a loop": SCRIPT.format(above="", below=LOOP),
     "made again": SCRIPT.format(above="", below=AGAIN),
@@ -109,7 +116,7 @@ BESIDE = {
 @pytest.mark.parametrize("name", BESIDE)
 def test_they_meet_it_on_a_card_too(tmp_path, name):
     result = migrate_text(BESIDE[name])
-    assert result.plan == "module" and "on_device(" in result.text
+    assert result.plan in ("module", "manual") and "on_device(" in result.text
     (tmp_path / "old.py").write_text(BESIDE[name])
     (tmp_path / "new.py").write_text(result.text)
     lines = [_run(tmp_path, *command) for command in (["old.py"], [CARD, "old.py"], ["new.py"], [CARD, "new.py"])]
@@ -142,3 +149,45 @@ def _run(folder, *command):
     done = forked.run(*command, cwd=folder)
     assert done.returncode == 0, done.stderr
     return [line for line in done.stdout.splitlines() if not line.startswith("ptmigrate")]
+
+
+NUMBERS = """\
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+class Flow(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Linear(6, 6)
+
+    def forward(self, x):
+        return self.net(x)
+
+    def inverse(self, n, std):
+        return self.net(std * torch.ones(n, 6, device=self.net.weight.device))
+
+@torch.no_grad()
+def generate(model, stds):
+    samples = []
+    for std in stds:
+        samples.append(model.inverse(4, std=std))
+    return torch.cat(samples)
+
+torch.manual_seed(0)
+loader = DataLoader(TensorDataset(torch.randn(32, 6)), batch_size=8)
+model = Flow().cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(2):
+    for (x,) in loader:
+        loss = model(x.cuda()).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    print(loss.item(), generate(model, {given}).sum().item())
+"""
+
+
+@pytest.mark.parametrize("given", ["[0.0, 0.25, 1.0]", "(1, 2)"])
+def test_numbers_that_a_function_is_given_are_no_batches(given):
+    assert "on_device(" not in migrate_text(NUMBERS.format(given=given)).text

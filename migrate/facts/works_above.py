@@ -45,7 +45,7 @@ def _works(facts: Facts, name: ast.Name, moved: ast.stmt) -> bool:
         if not (isinstance(call, ast.Call) and call.func is read) or facts.scopes.scope_of(read) is not scope:
             continue
         s = facts.scopes.statement_of(call)
-        if s.lineno > moved.lineno and _is_above(facts, s) and any(_is_moved(facts, a, 0) for a in call.args):
+        if s.lineno > moved.lineno and _is_above(facts, s) and any(_is_moved(facts, a) for a in call.args):
             return True
     return False
 
@@ -58,15 +58,6 @@ def _is_above(facts: Facts, s: ast.stmt) -> bool:
             break
         outer = up if isinstance(up, LOOPS) else outer
     return before_the_loop(facts, outer)
-
-
-def _is_made_apart(facts: Facts, node: ast.AST) -> bool:
-    """Whether a function gives it back, or it is one of several that a statement makes."""
-    s = facts.scopes.statement_of(node)
-    if any(isinstance(t, ast.Tuple) for t in getattr(s, "targets", ())):
-        return True
-    f = next((u for u in facts.scopes.ancestors(node) if isinstance(u, FUNCTIONS)), None)
-    return f is not None and any(isinstance(n, ast.Return) for n in walk_own(f.body))
 
 
 def _values(facts: Facts, home: Scope, name: str) -> Iterator[ast.expr]:
@@ -82,26 +73,29 @@ def _values(facts: Facts, home: Scope, name: str) -> Iterator[ast.expr]:
             yield s.value
 
 
-def _is_moved(facts: Facts, value: ast.expr, depth: int) -> bool:
+def _is_moved(facts: Facts, value: ast.expr, depth: int = 0, returned: bool = False) -> bool:
     """Whether a value is where the script has put it, by a move, or a `device=`, that stays."""
     if depth > DEPTH:
         return False
     if isinstance(value, ast.Name):
         home = facts.scopes.scope_of(value).lookup(value.id)
-        return home is not None and any(_is_moved(facts, v, depth + 1) for v in _values(facts, home, value.id))
+        return home is not None and any(
+            _is_moved(facts, v, depth + 1, returned) for v in _values(facts, home, value.id)
+        )
     if isinstance(value, ast.Call):
         receiver = facts.devices.moved(value)
         placed = [k.value for k in value.keywords if k.arg == "device" and facts.devices.is_device(k.value)]
         if receiver is not None or placed:  # what the script moves where it makes it goes with its network
             stays = receiver is None or not facts.placed.by_runtime(receiver)
-            return _is_made_apart(facts, value) and stays and not meets_unplaced(facts, value)
+            several = any(isinstance(t, ast.Tuple) for t in getattr(facts.scopes.statement_of(value), "targets", ()))
+            return (returned or several) and stays and not meets_unplaced(facts, value)
         f = facts.devices.function_of(value)
         if f is not None:
-            returned = (n.value for n in walk_own(f.body) if isinstance(n, ast.Return) and n.value is not None)
-            return any(_is_moved(facts, v, depth + 1) for v in returned)
-        return isinstance(value.func, ast.Attribute) and _is_moved(facts, value.func.value, depth + 1)
+            values = (n.value for n in walk_own(f.body) if isinstance(n, ast.Return) and n.value is not None)
+            return any(_is_moved(facts, v, depth + 1, returned=True) for v in values)
+        return isinstance(value.func, ast.Attribute) and _is_moved(facts, value.func.value, depth + 1, returned)
     if isinstance(value, (ast.Attribute, ast.Subscript)):
-        return _is_moved(facts, value.value, depth + 1)
+        return _is_moved(facts, value.value, depth + 1, returned)
     if isinstance(value, ast.BinOp):
-        return _is_moved(facts, value.left, depth + 1) or _is_moved(facts, value.right, depth + 1)
+        return any(_is_moved(facts, side, depth + 1, returned) for side in (value.left, value.right))
     return False

@@ -57,3 +57,13 @@ GOES = ["", "print(net(torch.ones(1, 4).to(device)).item())", "print(net(torch.o
 @pytest.mark.parametrize("above", GOES)
 def test_one_that_works_on_what_is_not_placed_yet_goes(tmp_path, above):
     assert "net.to(device)" not in check_on_card(tmp_path, SCRIPT.format(above=above))
+
+
+def test_in_a_function_that_gives_something_back_itself(tmp_path):
+    """What the function of the training moves goes with its network, as at the top of a file."""
+    above = "given = torch.ones(2, 4).to(device)\nfixed = net(given).detach()"
+    head, _, rest = SCRIPT.format(above=above).partition("torch.manual_seed")
+    lines = (f"    {line}\n" if line else "\n" for line in f"torch.manual_seed{rest}".splitlines())
+    text = f"{head}def main():\n{''.join(lines)}    print((net(given) - fixed).norm().item())\n"
+    text += "    return net\n\n\nmain()\n"
+    assert "    net.to(device)" not in check_on_card(tmp_path, text)

@@ -37,8 +37,13 @@ def connect(settings: Settings, strategy: Strategy) -> Any:
         strategy.start_processes(settings)
     shown_by = sys.excepthook
     if not dist.is_initialized():
-        strategy.init_group(settings)
-        atexit.register(_leave)
+        try:
+            strategy.init_group(settings)
+        except ConfigurationError:
+            sys.excepthook = shown_by  # torch's own keeps back what a hook prints that ends the process
+            raise
+        finally:  # an engine may refuse what it hears when the ranks have met
+            atexit.register(_leave)
     watch.watch(environment.place().rank, shown_by)
     _check_size(settings)
     _group = dist.new_group(backend="gloo", timeout=MEETING_LIMIT)

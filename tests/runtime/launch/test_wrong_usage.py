@@ -7,7 +7,7 @@ import sys
 
 import pytest
 from click.testing import CliRunner
-from launching import ptrun, run
+from launching import SCRIPTS, ptrun, run
 from ptmigrate.runtime.cli import command
 from ptmigrate.runtime.errors import ConfigurationError
 from ptmigrate.runtime.launch.ended import how_it_ended
@@ -93,6 +93,21 @@ def test_processes_that_each_train_all_of_it_are_told_of(tmp_path):
     assert done.stderr.startswith(f"note: {script} ") and "each of the 2 processes trains all of it" in done.stderr
     assert done.stderr.count("\n") == 1 and f"`ptmigrate {script}`" in done.stderr
     assert ptrun("--accelerator", "cpu", "--devices", "1", str(script)).stderr == ""
+
+
+REFUSES = ("--accelerator", "cpu", "--devices", "2", str(SCRIPTS / "refuses.py"))
+
+
+def test_what_an_engine_refuses_when_the_ranks_have_met_is_told():
+    done = ptrun(*REFUSES)
+    assert (done.returncode, done.stderr) == (2, "error: the ranks have met, and cannot go on\n")
+
+
+def test_ranks_whose_engine_refused_leave_in_order():
+    """A process that left while gloo's threads still ran was ended by SIGABRT, and the other machine waited for it."""
+    done = ptrun(*REFUSES, "caught")
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == [f"rank {rank} left in order: True" for rank in (0, 1)]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs signals")

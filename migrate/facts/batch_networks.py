@@ -8,7 +8,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from .back_from_cpu import itself
+from .batch_functions import is_own
 from .classes import Function
+from .loops import last_part
 from .nodes import walk
 
 if TYPE_CHECKING:
@@ -16,11 +18,11 @@ if TYPE_CHECKING:
 
 
 SERIES = re.compile(r"torch\.nn\.((LSTM|GRU|RNN)(Cell)?|Transformer\w*|MultiheadAttention|Embedding(Bag)?)\Z")
-# `a @ b.t()` is of matrices alone, whose rows all meet; `x.mean(0)`, `softmax(x, dim=0)`
-PLAINLY = re.compile(
-    r"\.t\(\)|\.T\b|cdist|randperm|\b(mean|sum|std|var|norm|softmax|log_softmax|normalize|logsumexp|amax|amin|median|prod)"
-    r"\((?:[^()]*,\s*)?(?:(?:dim|axis)=)?\(?0\b[^()]*\)"
+# of these `dim=0` may say that they go over the samples
+OVER_A_DIMENSION = set(
+    "mean sum std var norm softmax log_softmax normalize logsumexp amax amin max min median prod cumsum".split()
 )
+ALWAYS_OF_ALL = {"t", "cdist", "randperm"}  # `a @ b.t()` is of matrices alone, whose rows all meet
 
 
 class Networks:
@@ -38,8 +40,10 @@ class Networks:
     def method(self, func: ast.expr) -> tuple[Function, ast.ClassDef] | None:
         """The method of its own that a network is asked for, with its class: `model.log_prob(x)`."""
         c = self._of(func.value) if isinstance(func, ast.Attribute) else None
-        f = self.facts.classes.methods(c).get(func.attr) if c is not None else None  # type: ignore[attr-defined]
-        return (f, c) if f is not None and c is not None else None
+        if c is None or not isinstance(func, ast.Attribute):
+            return None
+        f = self.facts.classes.methods(c).get(func.attr)
+        return (f, c) if f is not None else None
 
     def _of(self, func: ast.expr) -> ast.ClassDef | None:
         if isinstance(func, ast.Attribute):
@@ -69,11 +73,7 @@ class Networks:
         """
         if not self.has_series(c):
             return mixes
-        return [n for n in mixes if self._is_own(n) or PLAINLY.search(self.facts.text.get(n))]
-
-    def _is_own(self, node: ast.AST) -> bool:
-        func = node.func if isinstance(node, ast.Call) else None
-        return isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == "self"
+        return [n for n in mixes if (isinstance(n, ast.Call) and is_own(n.func)) or any(_is_of_all(m) for m in walk(n))]
 
     @cached_property
     def _kept(self) -> dict[tuple[ast.AST | None, str], list[ast.expr]]:
@@ -96,3 +96,15 @@ class Networks:
         name = made.func.id if isinstance(made, ast.Call) and isinstance(made.func, ast.Name) else None
         own = [c for c in self.facts.classes.modules if c.name == name] if name is not None else []
         return own[0] if len(own) == 1 else None
+
+
+def _is_of_all(node: ast.AST) -> bool:
+    """`x.mean(0)`, `F.softmax(f(x), dim=0)`, `a @ b.T`: over the first dimension, by what is written."""
+    if isinstance(node, ast.Attribute):
+        return node.attr == "T"
+    name = last_part(node.func) if isinstance(node, ast.Call) else None
+    if not isinstance(node, ast.Call) or name not in OVER_A_DIMENSION:
+        return name in ALWAYS_OF_ALL
+    given = [*node.args, *(k.value for k in node.keywords if k.arg in ("dim", "axis"))]
+    firsts = (e for g in given for e in (g.elts if isinstance(g, (ast.Tuple, ast.List)) else [g]))
+    return any(isinstance(e, ast.Constant) and e.value == 0 and type(e.value) is int for e in firsts)

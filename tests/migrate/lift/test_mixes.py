@@ -169,7 +169,8 @@ def in_a_network(operation, network=NETWORK):
 @pytest.mark.parametrize(
     "operation",
     ["h.softmax(0)", "h @ (h.t() @ h)", "h - h.mean(0)", "h / h.std(dim=0)", "h + torch.cdist(h, h).mean()",
-     "h[torch.randperm(len(h))]", "F.normalize(h, dim=0)", "(h.T @ h).sum() * h"],
+     "h[torch.randperm(len(h))]", "F.normalize(h, dim=0)", "F.softmax(self.inner(x), dim=0)",
+     "(h.T @ h).sum() * h"],
 )  # fmt: skip
 @pytest.mark.parametrize("series", ["", "nn.LSTM(3, 3)"])
 def test_a_network_of_the_file_that_mixes_takes_whole_batches(operation, series):
@@ -252,7 +253,10 @@ def test_a_method_of_a_network_that_mixes_takes_whole_batches(given):
     assert any("`model.scored(x, y)` mixes the samples of a batch" in n.message for n in result.attention)
 
 
-@pytest.mark.parametrize("given", ["self(x)", "self.inner(x).softmax(1)"])
+KL = "self(x) * D.kl_divergence(D.Normal(self(x), 1.0), D.Normal(0.0, 1.0)).sum(-1, keepdim=True)"
+
+
+@pytest.mark.parametrize("given", ["self(x)", "self.inner(x).softmax(1)", KL.replace("D.", "torch.distributions.")])
 def test_one_that_does_not_is_divided_by_a_method(given):
     assert "divide_batches" not in migrate_text(by_method(given, mixes=False)).text
 

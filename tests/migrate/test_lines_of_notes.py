@@ -1,6 +1,7 @@
 """The lines that a note names are those of the original, as its own is, however often the text has changed by then."""
 
-from ptmigrate.migrate.migrate import migrate_text
+from ptmigrate.migrate.migrate import Options, migrate_text
+from ptmigrate.migrate.project import collect, migrate_all
 from ptmigrate.migrate.report import Note, at_line
 
 BRANCHES = """\
@@ -32,3 +33,38 @@ def test_what_is_quoted_and_what_is_of_another_file_stays():
     note = Note(3, 1, "PTM102", "`line 4` on line 5 (line 6) is read at line 7 (engine.py, line 8)")
     moved = at_line(note, lambda line: line + 10)
     assert moved == Note(13, 1, "PTM102", "`line 4` on line 15 (line 16) is read at line 17 (engine.py, line 8)")
+
+
+SOLVER = """\
+import torch
+from torch.utils.data import DataLoader
+
+
+class Solver:
+    def __init__(self):
+        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self.loader = DataLoader(torch.randn(20, 4), batch_size=4)
+        self.net = torch.nn.Linear(4, 1)
+        self.optimizer = torch.optim.Adam(self.net.parameters(), 0.01)
+        self.net.to(self.device)
+
+    def train(self):
+        it = iter(self.loader)
+        fixed = next(it)
+        fixed = fixed.to(self.device)
+        for i in range(4):
+            x = next(it).to(self.device)
+            loss = self.net(x).pow(2).mean()
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+            print(i, self.net(fixed).sum().item())
+"""
+
+
+def test_of_a_file_that_the_loop_came_from(tmp_path):
+    (tmp_path / "solver.py").write_text(SOLVER)
+    (tmp_path / "main.py").write_text("# 1\n# 2\n# 3\nfrom solver import Solver\n\nSolver().train()\n")
+    done = {m.path.stem: m.report for m in migrate_all(collect([tmp_path / "main.py"]), Options())}
+    said = [n for n in done["solver"].attention if "stays" in n.message]
+    assert [(n.line, n.message) for n in said] == [(7, "`self.device` stays: line 16 reads it")]

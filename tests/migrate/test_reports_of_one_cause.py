@@ -5,6 +5,7 @@ import json
 import pytest
 from click.testing import CliRunner
 from ptmigrate.migrate.cli import command
+from ptmigrate.migrate.migrate import migrate_text
 from ptmigrate.migrate.render import ONE_BY_ONE, render
 from ptmigrate.migrate.report import Edit, FileReport, Note, Report
 
@@ -48,3 +49,38 @@ def test_the_json_has_each(tmp_path):
     rows = json.loads(CliRunner().invoke(command, ["--check", "--format", "json", str(tmp_path / "a.py")]).stdout)
     told = [n for n in rows["files"][0]["attention"] if n["code"] == "PTM104"]
     assert len(told) == 8 and shown.output.count("PTM104") == 1 and "at 7 more" in shown.output
+
+
+ALONE = """\
+import argparse
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+parser = argparse.ArgumentParser()
+parser.add_argument("--local_rank", type=int, default=-1)
+args = parser.parse_args()
+loader = DataLoader(TensorDataset(torch.randn(8, 6), torch.randint(0, 3, (8,))), batch_size=4)
+model = nn.Linear(6, 3)
+if args.local_rank != -1:
+    torch.distributed.init_process_group("gloo")
+    model = nn.parallel.DistributedDataParallel(model)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+best = 0
+for epoch in range(3):
+    for x, y in loader:
+        loss = nn.functional.cross_entropy(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    GUARD
+        with torch.no_grad():
+            best = max(best, sum((model(x).argmax(1) == y).sum().item() for x, y in loader))
+"""
+EVERY = "every process runs all of it"
+
+
+def test_an_evaluation_of_rank_0_is_none_of_every_process():
+    said = [n.message for n in migrate_text(ALONE.replace("GUARD", "if args.local_rank in [-1, 0]:")).attention]
+    assert not any(EVERY in m for m in said)
+    said = [n.message for n in migrate_text(ALONE.replace("GUARD", "if epoch > 0:")).attention]
+    assert any(EVERY in m for m in said)

@@ -86,3 +86,8 @@ FORMS = [
 def test_other_codemods_rewrite_there_as_they_do_elsewhere(before, after):
     head = "import torch\nfrom torch import nn\nnet = nn.Linear(2, 2)\nit = iter(loader)\n\n\ndef f(x):\n"
     assert migrate_text(f"{head}    return f'{{{before}}}'\n").text == f"{head}    return f'{{{after}}}'\n"
+
+
+def test_what_a_lambda_is_given_that_is_called_where_it_stands_keeps_its_move(tmp_path):
+    shown = "print(f'{(lambda v: net(v.to(device)).item())(torch.ones(4)):.4f}')"
+    assert "net(v.to(device))" in check_on_card(tmp_path, SCRIPT.format(above="", below=shown))

@@ -51,3 +51,9 @@ OTHERS = ["self.betas = make()", "self.betas = torch.ones(5, requires_grad=True)
 def test_of_what_need_not_move_with_the_module(made):
     result = migrate_text(NET.format(made=made, lines=LINES[0]))
     assert "device=self.fc.weight.device)" in result.text
+
+
+def test_a_property_of_something_else_is_no_place_of_the_module():
+    text = NET.format(made=MADE[0], lines="return self.fc(torch.randn(n, 3, device=self.device))")
+    text += '    @property\n    def device(self):\n        return torch.device("cuda")\n'
+    assert "device=self.fc.weight.device)" in migrate_text(text).text

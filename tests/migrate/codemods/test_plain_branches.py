@@ -591,14 +591,25 @@ def test_a_guard_without_its_call_is_told_of_and_stays():
     ]
 
 
+OPTION = """\
+import argparse
+p = argparse.ArgumentParser()
+p.add_argument("--distributed", action="store_true")
+p.add_argument("--local_rank", type=int)
+args = p.parse_args()
+if args.distributed:
+    torch.cuda.set_device(args.local_rank)
+    dist.init_process_group(backend="nccl")
+else:
+    if torch.cuda.is_available():
+        args.local_rank = 0
+name = f"cuda:{args.local_rank}" if args.local_rank is not None else "cpu"
+"""
+
+
 def test_an_option_without_a_default_that_is_set_where_there_is_a_card_may_be_none():
     """It was taken for 0, so that `cuda:None` was asked for on a machine without one."""
-    source = HEAD + (
-        "import argparse\np = argparse.ArgumentParser()\np.add_argument('--local_rank', type=int)\n"
-        "args = p.parse_args()\nif torch.cuda.is_available():\n    args.local_rank = 0\n"
-        "name = f'cuda:{args.local_rank}' if args.local_rank is not None else 'cpu'\n"
-    )
-    assert "args.local_rank is not None" in migrated(source).text
+    assert "if args.local_rank is not None else" in migrated(HEAD + OPTION).text
 
 
 @pytest.mark.parametrize("line", ["seed = 1000 * rank + seed", "args.lr = args.lr * world", "n = n * world + rank"])

@@ -88,6 +88,14 @@ def test_an_evaluation_that_rank_0_goes_on_making_alone_is_told():
     assert not any("this evaluation" in n.message for n in quiet.attention)
 
 
+@pytest.mark.parametrize(
+    "body", ["    for p in net: p.grad = None\n", "    with torch.no_grad():\n        net.weight.fill_(0)\n"]
+)
+def test_what_trains_or_goes_over_nothing_is_none(body):
+    result = migrated(f"{HEAD}def other(net):\n{body}\nif rank == 0:\n    x = notify(other(net))\n", select="PTM420")
+    assert "is_global_zero()" in result.text and not any("this evaluation" in n.message for n in result.attention)
+
+
 @pytest.mark.parametrize("line", ["writer.add_scalar('total', total)", "torch.save(total, 'total')", "notify(total)"])
 def test_so_is_one_that_writes_what_it_finds(line):
     head = HEAD.replace("    print(total)\n", f"    {line}\n    print(total)\n")

@@ -64,6 +64,23 @@ def test_one_in_which_a_network_works_goes_where_that_is(tmp_path, above):
     assert ".to(device)" not in check_on_card(tmp_path, SCRIPT.format(above=above)).partition("class Linear")[0]
 
 
+ELSEWHERE = [
+    "mean = 0.0\nfor x, y in loader:\n    mean = mean + net.forward(x.to(device)).mean().item() / 2",
+    "mean = 0.0\nfor x, y in loader:\n    mean = mean + scored(x.to(device)) / 2",
+]
+
+
+@pytest.mark.parametrize("above", ELSEWHERE)
+def test_so_does_one_by_a_method_and_what_may_be_one(above):
+    text = SCRIPT.replace("import torch\n", "import torch\nfrom scores import scored\n", 1)
+    assert "for x, y in on_device(loader" in migrate_text(text.format(above=above)).text
+
+
+def test_what_a_loop_over_anything_else_moves_goes(tmp_path):
+    above = "mean = 0.0\nlosses = [nn.L1Loss(), nn.MSELoss()]\nfor c in losses:\n    c = c.to(device)"
+    assert "c.to(device)" not in check_on_card(tmp_path, SCRIPT.format(above=above))
+
+
 def test_one_below_the_training_is_placed():
     below = "mean = 0.0\n{}print(mean_of(loader))\n"
     text = migrate_text(SCRIPT.format(above="mean = 0.0") + below.format("").replace("mean = 0.0\n", "")).text

@@ -16,6 +16,10 @@ def prepare(rows):
     return torch.tensor(rows, device=device)
 
 
+def moved(x):
+    return x.to(device)
+
+
 def loaded(rows):
     rows = torch.tensor(rows)
     rows = rows.to(device)
@@ -51,7 +55,12 @@ def test_it_stays_where_the_script_put_it(tmp_path, above):
     assert "\nnet.to(device)\n" in check_on_card(tmp_path, SCRIPT.format(above=above))
 
 
-GOES = ["", "print(net(torch.ones(1, 4).to(device)).item())", "print(net(torch.ones(1, 4, device=device)).item())"]
+GOES = [
+    "",
+    "for x, y in loader:\n    print(net(moved(x)).sum().item())",
+    "print(net(torch.ones(1, 4).to(device)).item())",
+    "print(net(torch.ones(1, 4, device=device)).item())",
+]
 
 
 @pytest.mark.parametrize("above", GOES)

@@ -1,7 +1,8 @@
 """Where the user asks for the CPU, by whatever the script asks him, the Trainer stays there though there is a card."""
 
 import pytest
-from ptmigrate.migrate.migrate import migrate_text
+from ptmigrate.migrate.migrate import Options, migrate_text
+from ptmigrate.migrate.project import collect, migrate_all
 
 from tests.migrate.running import check_on_card, check_project_on_card
 
@@ -246,3 +247,48 @@ def test_what_is_moved_in_any_case_asks_for_nothing(tmp_path):
     main = MAIN.replace("MADE", MADE[0]).replace("if FLAG:", "if torch.cuda.is_available():")
     text = check_project_on_card(tmp_path, main=main, models=models, args=ARGS.replace("GIVEN", "[]"))["main"]
     assert "accelerator" not in text
+
+
+TEACHER = """\
+from torch import nn
+
+
+def teacher(cuda=False):
+    made = nn.Linear(4, 3)
+    if cuda: made.cuda()
+    return made
+
+
+def student(cuda=False):
+    made = nn.Linear(4, 3)
+    if cuda: made.cuda()
+    return made
+"""
+OWN = 'MADE.to("cuda" if torch.cuda.is_available() else "cpu")'
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        OWN.replace("MADE", "torch.nn.Linear(4, 3)") + "; other = teacher(args.no_cuda)",
+        "student(args.cuda); other = teacher(args.no_cuda)",
+    ],
+)
+def test_a_flag_of_something_else_chooses_nothing(tmp_path, made):
+    main = MAIN.replace("MADE", made).replace("if FLAG:\n    x, y = x.cuda(), y.cuda()\n", "")
+    main = main.replace("import Holder, get_model", "import Holder, get_model\nfrom others import student, teacher")
+    for name, text in (("main", main), ("models", MODELS), ("others", TEACHER), ("args", ARGS.replace("GIVEN", "[]"))):
+        (tmp_path / f"{name}.py").write_text(text)
+    done = {m.path.stem: m.data.decode() for m in migrate_all(collect([tmp_path / "main.py"]), Options())}
+    assert "Trainer(max_epochs=3)" in done["main"]
+
+
+def test_a_parameter_that_is_given_another_value_chooses_nothing(tmp_path):
+    models = MODELS.replace(
+        "    if cuda: model.cuda()\n", "    cuda = torch.cuda.is_available()\n    if cuda: model.cuda()\n"
+    )
+    main = MAIN.replace("MADE", MADE[0]).replace("if FLAG:\n    x, y = x.cuda(), y.cuda()\n", "")
+    for name, text in (("main", main), ("models", f"import torch\n{models}"), ("args", ARGS.replace("GIVEN", "[]"))):
+        (tmp_path / f"{name}.py").write_text(text)
+    done = {m.path.stem: m.data.decode() for m in migrate_all(collect([tmp_path / "main.py"]), Options())}
+    assert "Trainer(max_epochs=3)" in done["main"]

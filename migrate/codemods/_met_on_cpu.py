@@ -13,6 +13,7 @@ from ..facts.script import Facts
 from ..facts.tensor_makers import is_open
 from ..facts.tensor_methods import METHODS, VIEWS
 from ._at_hand import meetings
+from .host_reads import is_number
 
 SAME = METHODS - {"cpu", "cuda", "to", "type", "type_as"}  # of a tensor: another one on the same device
 
@@ -44,16 +45,10 @@ def met_as_made(facts: Facts, c: ast.ClassDef, name: str) -> ast.expr | None:
         if f is None or f.name == "__init__" or len(f.args.args) > 1 or f.args.vararg is not None:
             continue
         for holder, others in meetings(facts, a):
-            made = (n for n in others if isinstance(n, ast.Call) and is_open(facts, n) and not _is_number(n))
+            made = (n for n in others if isinstance(n, ast.Call) and is_open(facts, n) and not is_number(n))
             if not _is_moved(facts, a, holder) and (there := next(made, None)) is not None:
                 return there
     return None
-
-
-def _is_number(made: ast.Call) -> bool:
-    """`torch.tensor(1e-3)`, which goes with what is anywhere."""
-    last = made.func.attr if isinstance(made.func, ast.Attribute) else getattr(made.func, "id", "")
-    return last in ("tensor", "as_tensor") and bool(made.args) and isinstance(made.args[0], (ast.Constant, ast.UnaryOp))
 
 
 def read_as_arrays(facts: Facts) -> Iterator[ast.expr]:

@@ -14,7 +14,6 @@ from ..facts.script import Facts
 from ._tensor_names import is_named
 
 OF_A_NETWORK = re.compile(r"(next\([\w.]+\.parameters\(\)\)|list\([\w.]+\.parameters\(\)\)\[0\])\.device")
-DEPTH = 8  # of classes above one another
 PARAMETER = "torch.nn.Parameter"
 
 
@@ -22,21 +21,20 @@ def is_own_place(facts: Facts, where: ast.expr) -> bool:
     """Whether `self.device`, or a name, is the device of the module around, or of any network, where nothing trains."""
     if isinstance(where, ast.Name):
         return _of_tensors(facts, where)
-    return ast.unparse(where) == "self.device" and has_device(facts, _class_around(facts, where))
+    return ast.unparse(where) == "self.device" and has_device(facts, facts.names.nodes.class_of(where))
 
 
-def has_device(facts: Facts, c: ast.ClassDef | None, depth: int = 0) -> bool:
+def has_device(facts: Facts, c: ast.ClassDef | None) -> bool:
     """Whether `self.device` is where the module is: one that a Trainer runs, or a property of its own tensors."""
-    if c is None or c in facts.classes.run_by_trainer:
-        return c is not None
-    own = facts.classes.methods(c).get("device")
-    if own is not None:
-        returned = [r.value for r in walk(own, ast.Return) if r.value is not None]
-        of_own = "parameters()" in ast.unparse(own) or any(_of_own_tensor(facts, r) for r in returned)
-        return of_own and any(is_named(d, "property") for d in own.decorator_list)
-    bases = {b.id for b in c.bases if isinstance(b, ast.Name)}
-    above = (d for d in facts.classes.modules if d.name in bases and d is not c and depth < DEPTH)
-    return any(has_device(facts, d, depth + 1) for d in above)
+    for d in facts.classes.above(c) if c is not None else ():
+        if d in facts.classes.run_by_trainer:
+            return True
+        own = facts.classes.methods(d).get("device")
+        if own is not None:
+            returned = [r.value for r in walk(own, ast.Return) if r.value is not None]
+            of_own = "parameters()" in ast.unparse(own) or any(_of_own_tensor(facts, r) for r in returned)
+            return of_own and any(is_named(n, "property") for n in own.decorator_list)
+    return False
 
 
 def _of_tensors(facts: Facts, name: ast.Name) -> bool:
@@ -56,7 +54,7 @@ def _of_tensors(facts: Facts, name: ast.Name) -> bool:
 def _of_own_tensor(facts: Facts, where: ast.expr) -> bool:
     """`self.betas.device` of a parameter or a buffer, which nothing but its registration gives the module."""
     own = where.value if isinstance(where, ast.Attribute) and where.attr == "device" else None
-    c = _class_around(facts, where)
+    c = facts.names.nodes.class_of(where)
     if not (isinstance(own, ast.Attribute) and facts.classes.is_self(own.value)) or c not in facts.classes.modules:
         return False
     if (c, own.attr) in facts.buffers:
@@ -65,10 +63,6 @@ def _of_own_tensor(facts: Facts, where: ast.expr) -> bool:
         return False
     values = [getattr(facts.scopes.statement_of(a), "value", None) for a in facts.stores_of(own.attr)]
     return all(isinstance(v, ast.Call) and facts.names.resolve(v.func) == PARAMETER for v in values)
-
-
-def _class_around(facts: Facts, node: ast.AST) -> ast.ClassDef | None:
-    return next((up for up in facts.scopes.ancestors(node) if isinstance(up, ast.ClassDef)), None)
 
 
 def _trains(f: ast.FunctionDef) -> bool:

@@ -74,7 +74,8 @@ def _gives_numbers(facts: Facts, node: ast.expr) -> bool:
 def is_number(call: ast.Call) -> bool:
     """`torch.tensor(0.5)` goes with tensors anywhere."""
     given = call.args[0] if call.args else None
-    return isinstance(given, ast.Constant) and getattr(call.func, "attr", getattr(call.func, "id", "")) == "tensor"
+    made = getattr(call.func, "attr", getattr(call.func, "id", "")) in ("tensor", "as_tensor")
+    return made and isinstance(given.operand if isinstance(given, ast.UnaryOp) else given, ast.Constant)
 
 
 def stays_on_cpu(facts: Facts, call: ast.Call, meets_model: Callable[[ast.expr], bool]) -> bool:

@@ -138,8 +138,10 @@ def _given_by_calls(facts: Facts) -> Iterator[tuple[ast.expr, bool]]:
         there, of = found[1], found[2]
         bound = isinstance(of, ast.ClassDef)
         f = there.classes.methods(of).get("__init__") if isinstance(of, ast.ClassDef) else of
-        for name, means in _asked_parameters(there, f) if isinstance(f, ast.FunctionDef) else ():
-            given = argument(call, f, name, bound)  # type: ignore[arg-type]
+        if not isinstance(f, ast.FunctionDef):
+            continue
+        for name, means in _asked_parameters(there, f):
+            given = argument(call, f, name, bound)
             if given is not None and _is_choice(facts, given):
                 yield given, means
 

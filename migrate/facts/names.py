@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import cached_property
 
 from .canonical import canonical
-from .nodes import FUNCTIONS, Nodes
+from .nodes import COMPREHENSIONS, FUNCTIONS, Nodes
 
 # What binds a name: the full name that an import gives it, an expression that may be an alias, or None for all else.
 Binding = str | ast.expr | None
@@ -36,8 +36,7 @@ BY_ANY_STAR = {
     "np": "numpy",
 }
 
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-_SCOPES = (*FUNCTIONS, ast.Lambda, ast.ClassDef, ast.Module, *_COMPREHENSIONS)
+_SCOPES = (*FUNCTIONS, ast.Lambda, ast.ClassDef, ast.Module, *COMPREHENSIONS)
 
 
 class Names:

@@ -18,8 +18,10 @@ T = TypeVar("T")
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Loop = ast.For | ast.AsyncFor | ast.While
+Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
+COMPREHENSIONS: tuple[type[Comprehension], ...] = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 # Fields that never hold a node worth a visit: contexts, operators, names and the like.
 _PLAIN = {

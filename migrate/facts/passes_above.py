@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING
 
 from .back_from_cpu import MOVES
 from .loops import MODEL_NAME
-from .nodes import FUNCTIONS, LOOPS, walk
+from .nodes import COMPREHENSIONS, FUNCTIONS, LOOPS, walk
 from .tensor_methods import METHODS, VIEW_METHODS, root
-from .unplaced import before_the_loop
+from .unplaced import runs_above
 
 if TYPE_CHECKING:
     from .script import Facts
 
-COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 DEPTH = 3  # of functions that call functions
 
 
@@ -35,21 +34,11 @@ def is_of_pass_above(facts: Facts, node: ast.expr) -> bool:
     over = (x for u in giving for x in ([u.iter] if isinstance(u, ast.For) else [g.iter for g in _generators(u)]))
     if not any(facts.loops.is_loader(x) for x in over) or any(u in facts.loops.hot_loops for u in own):
         return False
-    return _is_above(facts, own[-1]) and not any(_may_be_network(facts, c) for c in walk(own[-1], ast.Call))
+    return runs_above(facts, own[-1]) and not any(_may_be_network(facts, c) for c in walk(own[-1], ast.Call))
 
 
 def _generators(node: ast.AST) -> list[ast.comprehension]:
     return getattr(node, "generators", [])
-
-
-def _is_above(facts: Facts, node: ast.AST, depth: int = 0) -> bool:
-    """Whether a loop runs above the training: where it stands, or where its function is called."""
-    s = node if isinstance(node, ast.stmt) else facts.scopes.statement_of(node)
-    if before_the_loop(facts, s):
-        return True
-    f = next((u for u in facts.scopes.ancestors(s) if isinstance(u, FUNCTIONS)), None)
-    calls = facts.devices.uses_of_function(f) if isinstance(f, ast.FunctionDef) and depth < DEPTH else []
-    return bool(calls) and all(isinstance(c, ast.Call) and _is_above(facts, c, depth + 1) for c in calls)
 
 
 def _may_be_network(facts: Facts, call: ast.Call, depth: int = 0) -> bool:

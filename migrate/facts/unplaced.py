@@ -23,6 +23,7 @@ NETWORKS = "networks by what they are asked"  # a key of `facts.answers`
 OF_NETWORKS = ("parameters", "named_parameters", "train", "eval", "state_dict", "load_state_dict")
 ASKS = ("shape", "size", "dim", "ndim", "dtype", "numel")  # where a tensor is makes no difference
 WEIGHT = re.compile(r"(weight|bias)(_|\Z)|running_(mean|var)\Z|grad\Z")
+DEEP = 3  # functions that call functions
 MOVES = {"to", "cuda", "cpu", "type", "type_as"}
 HOLDS = ast.Tuple | ast.List | ast.Dict | ast.Starred | ast.keyword
 
@@ -67,6 +68,22 @@ def before_the_loop(facts: Facts, s: ast.stmt) -> bool:
     if key not in facts.answers:
         facts.answers[key] = next((n.lineno for n in _loops_of(facts, around) if _trains(facts, n)), 0)
     return bool(s.lineno < facts.answers[key])
+
+
+def runs_above(facts: Facts, node: ast.AST, depth: int = 0) -> bool:
+    """Whether a node, or the outermost loop that it stands in, comes before the training, where it stands or where its
+    function is called.
+    """
+    outer, f = facts.scopes.statement_of(node), None
+    for up in facts.scopes.ancestors(outer):
+        if isinstance(up, FUNCTIONS):
+            f = up
+            break
+        outer = up if isinstance(up, LOOPS) else outer
+    if before_the_loop(facts, outer):
+        return True
+    calls = facts.devices.uses_of_function(f) if isinstance(f, ast.FunctionDef) and depth < DEEP else []
+    return bool(calls) and all(isinstance(c, ast.Call) and runs_above(facts, c, depth + 1) for c in calls)
 
 
 def below_training(facts: Facts, s: ast.stmt) -> bool:

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from .back_from_cpu import MOVES
-from .nodes import FUNCTIONS, LOOPS, walk_own
-from .unplaced import before_the_loop, meets_unplaced
+from .nodes import walk_own
+from .unplaced import before_the_loop, runs_above
 
 if TYPE_CHECKING:
     from .scopes import Scope
@@ -45,32 +45,17 @@ def _works(facts: Facts, name: ast.Name, moved: ast.stmt) -> bool:
         if not (isinstance(call, ast.Call) and call.func is read) or facts.scopes.scope_of(read) is not scope:
             continue
         s = facts.scopes.statement_of(call)
-        if s.lineno > moved.lineno and _is_above(facts, s) and any(_is_moved(facts, a) for a in call.args):
+        if s.lineno > moved.lineno and runs_above(facts, s) and any(_is_moved(facts, a) for a in call.args):
             return True
     return False
-
-
-def _is_above(facts: Facts, s: ast.stmt) -> bool:
-    """Whether a statement, or the outermost loop that it stands in, comes before the training."""
-    outer = s
-    for up in facts.scopes.ancestors(s):
-        if isinstance(up, FUNCTIONS):
-            break
-        outer = up if isinstance(up, LOOPS) else outer
-    return before_the_loop(facts, outer)
 
 
 def _values(facts: Facts, home: Scope, name: str) -> Iterator[ast.expr]:
     """What a name is given: `a` of `a, b = f(1), f(2)`, too."""
     for store in home.stores.get(name, ()):
-        up = facts.scopes.parents.get(store)
-        s = facts.scopes.statement_of(store)
-        if not isinstance(s, ast.Assign):
-            continue
-        if isinstance(up, ast.Tuple) and isinstance(s.value, ast.Tuple) and len(up.elts) == len(s.value.elts):
-            yield from (v for t, v in zip(up.elts, s.value.elts, strict=True) if t is store)
-        else:
-            yield s.value
+        up, s = facts.scopes.parents.get(store), facts.scopes.statement_of(store)
+        if isinstance(s, ast.Assign):
+            yield from (facts.devices.elements(up, store, s.value) or ()) if isinstance(up, ast.Tuple) else [s.value]
 
 
 def _is_moved(facts: Facts, value: ast.expr, depth: int = 0, returned: bool = False) -> bool:
@@ -86,9 +71,8 @@ def _is_moved(facts: Facts, value: ast.expr, depth: int = 0, returned: bool = Fa
         receiver = facts.devices.moved(value)
         placed = [k.value for k in value.keywords if k.arg == "device" and facts.devices.is_device(k.value)]
         if receiver is not None or placed:  # what the script moves where it makes it goes with its network
-            stays = receiver is None or not facts.placed.by_runtime(receiver)
             several = any(isinstance(t, ast.Tuple) for t in getattr(facts.scopes.statement_of(value), "targets", ()))
-            return (returned or several) and stays and not meets_unplaced(facts, value)
+            return (returned or several) and (receiver is None or not facts.placed.by_runtime(receiver))
         f = facts.devices.function_of(value)
         if f is not None:
             values = (n.value for n in walk_own(f.body) if isinstance(n, ast.Return) and n.value is not None)

@@ -10,9 +10,9 @@ import ast
 from collections.abc import Iterable, Iterator, Set
 from typing import TYPE_CHECKING
 
+from ..codemods.host_reads import is_number
 from ..facts.arguments import given_to
 from ..facts.nodes import walk
-from ..facts.other_files import found_there
 from ..facts.scopes import Scope
 from ..facts.script import Facts
 from ..facts.tensor_methods import METHODS, VIEW_METHODS, VIEWS, root
@@ -23,6 +23,7 @@ from .networks import made_network
 from .nodes import local_function, names_below, names_of
 from .own_device import STEPS, OwnDevice
 from .own_makers import given_to_model, makes_tensors
+from .owned import class_there
 from .worked_with import read_from, worked_with
 
 if TYPE_CHECKING:
@@ -165,7 +166,8 @@ def tensor_of_object(facts: Facts, chunks: list[Chunk]) -> ast.expr | None:
     what makes it, or what the loop reads where another file does.
     """
     for a in (a for chunk in chunks for s in chunk.statements for a in walk(s, ast.Attribute)):
-        there, c = _class_of(facts, a.value) if isinstance(a.ctx, ast.Load) else (facts, None)
+        of = a.value if isinstance(a.ctx, ast.Load) and isinstance(a.value, ast.Name) else None
+        there, c = class_there(facts, of) if of is not None else (facts, None)
         if c is None or c in there.classes.modules:
             continue
         up = facts.scopes.parents.get(a)
@@ -177,20 +179,6 @@ def tensor_of_object(facts: Facts, chunks: list[Chunk]) -> ast.expr | None:
         if tensor is not None:
             return tensor if there is facts else a
     return None
-
-
-def _class_of(facts: Facts, owner: ast.expr) -> tuple[Facts, ast.ClassDef | None]:
-    """The class of which a name is given an object, and the facts of its file."""
-    home = facts.scopes.scope_of(owner).lookup(owner.id) if isinstance(owner, ast.Name) else None
-    for made in (facts.devices.assigned(owner.id, home) or []) if home is not None else []:  # type: ignore[attr-defined]
-        if isinstance(made, ast.Call) and isinstance(made.func, ast.Name):
-            own = next((c for c in facts.walk(ast.ClassDef) if c.name == made.func.id), None)
-            found = found_there(facts, made.func) if own is None and facts.others else None
-            if own is not None:
-                return facts, own
-            if found is not None and isinstance(found[2], ast.ClassDef):
-                return found[1], found[2]
-    return facts, None
 
 
 def _is_worked_with(facts: Facts, a: ast.Attribute) -> bool:
@@ -224,15 +212,8 @@ def _kept_by(facts: Facts, c: ast.ClassDef, read: set[str]) -> ast.expr | None:
         s = facts.scopes.parents.get(store)
         own_class = c in facts.scopes.ancestors(store)
         if own_class and isinstance(s, (ast.Assign, ast.AnnAssign)) and facts.tensors.is_tensor(s.value):
-            return None if _is_number(facts, s.value) else s.value
+            return None if isinstance(s.value, ast.Call) and is_number(s.value) else s.value
     return None
-
-
-def _is_number(facts: Facts, made: ast.expr | None) -> bool:
-    """`torch.tensor(0.5)`, which goes with what is anywhere."""
-    if not isinstance(made, ast.Call) or facts.names.resolve(made.func) not in ("torch.tensor", "torch.as_tensor"):
-        return False
-    return bool(made.args) and isinstance(made.args[0], (ast.Constant, ast.UnaryOp))
 
 
 def _between_epochs(r: Rewriter) -> Iterator[ast.stmt]:

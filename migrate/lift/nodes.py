@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from ..facts.nodes import children, once_a_node, walk
+from ..facts.nodes import COMPREHENSIONS, children, once_a_node, walk
 from ..facts.script import Facts
 
 OWN_SCOPE = {ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef}
-COMPREHENSIONS = {ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp}
 
 
 def walk_here(node: ast.AST) -> list[ast.AST]:

@@ -71,6 +71,11 @@ def _class_of(facts: Facts, binder: Binder, of: ast.Name) -> tuple[Facts, ast.Cl
     f = binder.trunk_scope.node
     if isinstance(f, Method) and f.args.args and f.args.args[0].arg == of.id:
         return facts, facts.classes.holder(f)
+    return class_there(facts, of)
+
+
+def class_there(facts: Facts, of: ast.Name) -> tuple[Facts, ast.ClassDef | None]:
+    """The class that a name is made an instance of, in its only assignment, and the facts of its file."""
     own = class_of(facts, of)
     scope = facts.scopes.scope_of(of).lookup(of.id) if own is None and facts.others else None
     values = values_of(facts, of.id, scope) if scope is not None else []

@@ -71,11 +71,9 @@ def _is_told(facts: Facts, c: ast.ClassDef) -> bool:
 
 def _runs_layers(facts: Facts, f: ast.AST, layers: Collection[str]) -> bool:
     """`self(x)`, `self.forward(x)`, `self.cell(x)`"""
-    for func in (c.func for c in walk(f, ast.Call)):
-        own = isinstance(func, ast.Attribute) and facts.classes.is_self(func.value)
-        if facts.classes.is_self(func) or (own and (func.attr == "forward" or func.attr in layers)):  # type: ignore[attr-defined]
-            return True
-    return False
+    called = [c.func for c in walk(f, ast.Call)]
+    own = {func.attr for func in called if isinstance(func, ast.Attribute) and facts.classes.is_self(func.value)}
+    return bool(own & {"forward", *layers}) or any(facts.classes.is_self(func) for func in called)
 
 
 def _pads(facts: Facts, given: ast.expr, depth: int) -> bool:

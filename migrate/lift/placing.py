@@ -10,7 +10,7 @@ from ..codemods.base import Change
 from ..facts.arguments import given_to
 from ..facts.drawn import draw_of, drawn_by, gives_batches, makers
 from ..facts.loops import EVALUATES
-from ..facts.nodes import walk
+from ..facts.nodes import COMPREHENSIONS, Comprehension, walk
 from ..facts.placed_loops import in_step
 from ..facts.runtime_names import imported_as
 from ..facts.script import Facts
@@ -24,8 +24,6 @@ from .shape.edits import Edits
 
 CODE, MOVES = "PTM700", "PTM101"
 NAME = "on_device"
-Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
-COMPREHENSIONS: tuple[type[Comprehension], ...] = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 Loop = ast.For | ast.comprehension
 Sets = ast.Assign | ast.NamedExpr
 SETS = (ast.Assign, ast.NamedExpr)

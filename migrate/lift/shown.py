@@ -12,11 +12,11 @@ from functools import cached_property
 from typing import TypeGuard
 
 from ..facts.arguments import given_to
-from ..facts.nodes import children, walk
+from ..facts.nodes import COMPREHENSIONS, children, walk
 from ..facts.script import Facts
 from .as_given import as_given
 from .chunks import given_arguments
-from .nodes import COMPREHENSIONS, local_function, walk_here
+from .nodes import local_function, walk_here
 from .recipe import DataPass, Recipe
 from .self_named import names_itself
 from .sums import Sums

@@ -25,7 +25,8 @@ def install(error_type: type[BaseException]) -> None:
             return
         if environment.place().rank:
             time.sleep(TURN)
-        print(f"error: {error}", file=sys.stderr, flush=True)
+        # once there is a process group, torch's hook puts a buffer in place of sys.stderr, which would go with us
+        print(f"error: {error}", file=sys.__stderr__, flush=True)
         sys.stdout.flush()
         os._exit(USAGE)
 

@@ -39,9 +39,6 @@ def connect(settings: Settings, strategy: Strategy) -> Any:
     if not dist.is_initialized():
         try:
             strategy.init_group(settings)
-        except ConfigurationError:
-            sys.excepthook = shown_by  # torch's own keeps back what a hook prints that ends the process
-            raise
         finally:  # an engine may refuse what it hears when the ranks have met
             atexit.register(_leave)
     watch.watch(environment.place().rank, shown_by)

@@ -103,6 +103,16 @@ def test_what_an_engine_refuses_when_the_ranks_have_met_is_told():
     assert (done.returncode, done.stderr) == (2, "error: the ranks have met, and cannot go on\n")
 
 
+def test_so_is_wrong_usage_in_a_script_that_makes_its_own_group(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import torch.distributed as dist\nfrom ptmigrate.runtime import Trainer\n"
+        "dist.init_process_group('gloo')\nTrainer(strategy='no such one')\n"
+    )
+    done = ptrun("--accelerator", "cpu", "--devices", "2", str(script))
+    assert done.returncode == 2 and done.stderr.startswith("error: unknown strategy 'no such one'"), done.stderr
+
+
 def test_ranks_whose_engine_refused_leave_in_order():
     """A process that left while gloo's threads still ran was ended by SIGABRT, and the other machine waited for it."""
     done = ptrun(*REFUSES, "caught")

@@ -14,6 +14,7 @@ from ..facts.operands import tightness
 from ._chains import dot_behind
 from ._gaps import Empty, Gone, close_gaps, is_empty, turned
 from ._lost_comments import changes_in, with_comments
+from ._positions import NEWLINE as LINE_END
 from ._positions import Range, positions_of
 from ._quotes import with_other_quotes
 from ._words import read_them
@@ -135,7 +136,7 @@ def in_order(changes: list[Change]) -> list[Change]:
 def rewritten(text: str, wanted: Mapping[Key, list[Change]]) -> str:
     """The text with its planned nodes rewritten; NotFound where it has no such nodes."""
     module = cst.parse_module(text)
-    carried = Pass(wanted, positions_of(module))
+    carried = Pass(wanted, positions_of(module), [n for n, line in enumerate(LINE_END.split(text), 1) if "#" in line])
     new = carried.over(module).code
     missing = [wanted[key][0].edit for key in wanted if key not in carried.found]
     if missing:
@@ -149,8 +150,11 @@ class Pass:
     libcst's own visit builds every node anew that it comes through; here a node that has nothing planned in it is kept.
     """
 
-    def __init__(self, wanted: Mapping[Key, list[Change]], positions: Mapping[int, Range]) -> None:
+    def __init__(
+        self, wanted: Mapping[Key, list[Change]], positions: Mapping[int, Range], commented: Sequence[int]
+    ) -> None:
         self.wanted = wanted
+        self.commented = commented  # the lines that a comment may stand on, in order
         self.kinds = {k[0] for k in wanted}
         self.positions = positions
         self.found: set[Key] = set()
@@ -223,13 +227,15 @@ class Pass:
                 if updated is None:
                     return self._gone(original)
         heads = HEADS.get(original.__class__, ()) if updated is not original else ()
-        if heads and updated.__class__ is original.__class__ and changes_in(original, updated, heads):
-            updated = with_comments(original, updated, heads)
-        return updated
+        if not heads or updated.__class__ is not original.__class__ or not changes_in(original, updated, heads):
+            return updated
+        has = self._has_comments(original, self.positions[id(original.body)][0])
+        return with_comments(original, updated, heads) if has else updated
 
-    def _has_lines(self, node: Any) -> bool:
-        first, _, last, _ = self.positions[id(node)]
-        return first < last
+    def _has_comments(self, node: Any, last: int) -> bool:
+        """Whether a comment may stand in a node, above the line `last` of it: those of that line end the statement."""
+        at = bisect_left(self.commented, self.positions[id(node)][0])
+        return at < len(self.commented) and self.commented[at] < last
 
     def _gone(self, original: cst.CSTNode) -> cst.CSTNode:
         if isinstance(original, COMPOUND):
@@ -241,7 +247,7 @@ class Pass:
         self, original: cst.SimpleStatementLine, updated: cst.SimpleStatementLine
     ) -> cst.BaseStatement | cst.FlattenSentinel[cst.BaseStatement]:
         kept = [s for s in updated.body if not isinstance(s, Gone)]
-        if kept and updated is not original and self._has_lines(original):
+        if kept and updated is not original and self._has_comments(original, self.positions[id(original)][2]):
             updated = with_comments(original, updated, ("body",))
         if any(isinstance(s, Under) for s in kept):
             return _parted(updated, kept)

@@ -20,7 +20,7 @@ def change(rewrite):
 
 def test_what_has_nothing_planned_in_it_is_the_very_same():
     module = cst.parse_module(TEXT)
-    new = Pass({K: change(lambda _, updated: updated.args[0].value)}, positions_of(module)).over(module)
+    new = Pass({K: change(lambda _, updated: updated.args[0].value)}, positions_of(module), ()).over(module)
     assert new.code == TEXT.replace("k(a)", "a")
     assert new.body[1] is module.body[1]
     assert new.body[0].body.body[0] is module.body[0].body.body[0]
@@ -28,7 +28,7 @@ def test_what_has_nothing_planned_in_it_is_the_very_same():
 
 def test_nothing_planned_is_no_new_module():
     module = cst.parse_module(TEXT)
-    assert Pass({}, positions_of(module)).over(module) is module
+    assert Pass({}, positions_of(module), ()).over(module) is module
 
 
 def test_inner_ones_go_first():

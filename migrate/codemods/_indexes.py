@@ -16,6 +16,7 @@ from ..facts.script import Facts
 from ..facts.tensor_methods import root
 
 Asks = Callable[[Facts, ast.expr], bool]
+ALIKE = {"pin_memory", "contiguous", "float", "long"}  # what comes between a tensor and its move
 DEPTH = 4  # of names for parts of a batch
 
 
@@ -24,7 +25,7 @@ def indexes_there(facts: Facts, is_left: Asks, brought: Asks) -> Iterator[tuple[
     of_batches = [(s, left) for s in facts.walk(ast.Subscript) if (left := _left(facts, s, is_left))]
     there = {_key(facts, s.value) for s, _ in of_batches if _gets(facts, s, brought)} - {None}
     for s, left in of_batches:
-        if _key(facts, s.value) in there or on_host(facts, s.value) or _is_moved_after(facts, s):
+        if _key(facts, s.value) in there or on_host(facts, s.value) or is_moved_after(facts, s):
             yield from ((index, facts.short(s.value)) for index in left)
 
 
@@ -65,13 +66,22 @@ def _gets(facts: Facts, s: ast.Subscript, brought: Asks) -> bool:
     return isinstance(up, (ast.Assign, ast.AugAssign)) and up.value is not s and brought(facts, up.value)
 
 
-def _is_moved_after(facts: Facts, s: ast.Subscript) -> bool:
+def is_moved_after(facts: Facts, s: ast.Subscript) -> bool:
     """`features[i].to(device)` of what the script has from elsewhere, or in a tuple: what else it makes is a buffer."""
-    up = facts.scopes.parents.get(s)
-    call = facts.scopes.parents.get(up) if isinstance(up, ast.Attribute) else None
-    if isinstance(s.value, ast.Call) or not (isinstance(call, ast.Call) and facts.devices.moved(call) is s):
+    node: ast.expr = s
+    call = _called_on(facts, s)
+    while call is not None and isinstance(call.func, ast.Attribute) and call.func.attr in ALIKE:
+        node, call = call, _called_on(facts, call)
+    if isinstance(s.value, ast.Call) or call is None or facts.devices.moved(call) is not node:
         return False  # what is made there is made where the index is: torch.eye(3)[i]
     return not _is_buffered(facts, s.value) and not facts.placed.by_runtime(s)
+
+
+def _called_on(facts: Facts, node: ast.expr) -> ast.Call | None:
+    """The call of a method on a tensor."""
+    up = facts.scopes.parents.get(node)
+    call = facts.scopes.parents.get(up) if isinstance(up, ast.Attribute) else None
+    return call if isinstance(call, ast.Call) and call.func is up else None
 
 
 def _is_buffered(facts: Facts, held: ast.expr) -> bool:

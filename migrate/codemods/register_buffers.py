@@ -113,7 +113,8 @@ class RegisterBuffers(Codemod):
         for name, f in facts.classes.methods(of.node).items():
             calls = [n for n in walk(init, ast.Call) if _is_self(n.func) and n.func.attr == name]  # type: ignore[attr-defined]
             statements = all(isinstance(facts.scopes.parents.get(n), ast.Expr) and n.lineno > of.ready for n in calls)
-            if calls and statements and not f.decorator_list and facts.classes.callers(of.node, name) == {"__init__"}:
+            alone = facts.classes.callers(of.node, name) == {"__init__"}
+            if calls and statements and not f.decorator_list and alone and not _called_outside(facts, of.node, name):
                 yield f
 
     def _pair(self, facts: Facts, of: _Class, s: ast.stmt) -> list[Change]:
@@ -323,6 +324,18 @@ def _assignments(facts: Facts, c: ast.ClassDef) -> dict[str, list[ast.Assign | N
             plain = isinstance(up, ast.stmt) and _target(up) is n
             given.setdefault(n.attr, []).append(up if plain else None)  # type: ignore[arg-type]
     return given
+
+
+def _called_outside(facts: Facts, c: ast.ClassDef, name: str) -> bool:
+    """Whether other code may call a method of a module: `net.reset(n)`, which would register on the CPU again."""
+    for call in facts.calls_of(name):
+        receiver: ast.expr = call.func.value  # type: ignore[attr-defined]
+        if isinstance(receiver, ast.Call) or (isinstance(receiver, ast.Name) and receiver.id == "self"):
+            continue
+        of = facts.devices.own_movers.class_of(receiver)
+        if of is None or of is c or _derives(facts, of, c):
+            return True
+    return any(f".{name}(" in other.text for other in facts.others)
 
 
 def _stays(facts: Facts, c: ast.ClassDef, name: str) -> ast.expr | None:

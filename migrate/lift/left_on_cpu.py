@@ -2,7 +2,8 @@
 
     acc = (out.cpu().argmax(1) == y_test).float().mean()
 
-They stay plain attributes: what else reads them moves what it takes, `X_test.cuda()`, as the script does.
+They stay plain attributes: what else reads them moves what it takes, `X_test.cuda()`, as the script does. So does what
+indexes a tensor that stays: `order[a:b]` for `x[order[a:b]].pin_memory().to(device)`.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ..codemods._indexes import is_moved_after
 from ..codemods.back_on_cpu import METHODS, brought, parts
 from ..facts.on_cpu import is_on_cpu
 from ..facts.plain import VARIABLE
@@ -17,13 +19,18 @@ from ..facts.script import Facts
 from .chunks import Binder
 
 ARRAYS = ("numpy.", "matplotlib.", "sklearn.", "scipy.")
+OF_CPU = ("numpy", "pin_memory")  # methods that only a tensor of the CPU has a use for, or has at all
+DEPTH = 3  # of names for what indexes
 
 
 def left_on_cpu(facts: Facts, binder: Binder, name: str) -> bool:
     """Whether a tensor that the script made on the CPU is met there, and by no batch."""
     if facts.without_devices:
         return False
-    met = [m for r in facts.scopes.reads(name, binder.trunk_scope) for m in _meets(facts, r)]
+    reads = list(facts.scopes.reads(name, binder.trunk_scope))
+    if any(_indexes_there(facts, binder, r) for r in reads):
+        return True
+    met = [m for r in reads for m in _meets(facts, r)]
     return any(m is None or brought(facts, m) for m in met) and not any(
         m is not None and facts.placed.by_runtime(m) and not brought(facts, m) for m in met
     )
@@ -34,7 +41,7 @@ def _meets(facts: Facts, read: ast.expr) -> Iterator[ast.expr | None]:
     node, up = read, facts.scopes.parents.get(read)
     while up is not None:
         if isinstance(up, ast.Attribute):
-            if up.attr == "numpy":
+            if up.attr in OF_CPU:
                 yield None
             if up.attr not in METHODS:
                 return
@@ -59,3 +66,18 @@ def _meets(facts: Facts, read: ast.expr) -> Iterator[ast.expr | None]:
         elif not isinstance(up, (ast.UnaryOp, ast.Starred, ast.keyword)):
             return
         node, up = up, facts.scopes.parents.get(up)  # type: ignore[assignment]
+
+
+def _indexes_there(facts: Facts, binder: Binder, read: ast.expr, depth: int = 0) -> bool:
+    """Whether a part of the tensor indexes one of the CPU, by itself or by a name."""
+    node, up = read, facts.scopes.parents.get(read)
+    while isinstance(up, ast.Subscript) and up.value is node:
+        node, up = up, facts.scopes.parents.get(up)
+    if isinstance(up, ast.Subscript):
+        return is_moved_after(facts, up) or (isinstance(up.value, ast.Name) and left_on_cpu(facts, binder, up.value.id))
+    if not isinstance(up, ast.Assign) or len(up.targets) > 1 or depth > DEPTH:
+        return False
+    target = up.targets[0]
+    home = facts.scopes.scope_of(target).lookup(target.id) if isinstance(target, ast.Name) else None
+    reads = facts.scopes.reads(target.id, home) if isinstance(target, ast.Name) and home is not None else ()
+    return any(_indexes_there(facts, binder, r, depth + 1) for r in reads)

@@ -374,7 +374,8 @@ class ModuleBuilder(ChunkLines):
         target = passing.target  # type: ignore[attr-defined]
         text = self.facts.text.get(target)
         start, _ = self.facts.text.span(target)
-        if isinstance(target, ast.Tuple) and start < self.facts.text.span(target.elts[0])[0]:
+        in_parentheses = isinstance(target, ast.Tuple) and start < self.facts.text.span(target.elts[0])[0]
+        if in_parentheses and "#" not in text:
             text, start = text[1:-1], start + 1  # its own parentheses
         edits = []
         for n in walk(target, ast.Name):
@@ -384,7 +385,7 @@ class ModuleBuilder(ChunkLines):
                 edits.append((a - start, b - start, f"self.{self.variables.attributes[var]}"))
         for a, b, new in sorted(edits, reverse=True):
             text = text[:a] + new + text[b:]
-        return text
+        return text if "#" in text else " ".join(map(str.strip, text.splitlines())).strip()
 
     def _owner(self, passing: object) -> str:
         f = passing.function  # type: ignore[attr-defined]

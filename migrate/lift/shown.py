@@ -15,6 +15,7 @@ from ..facts.arguments import given_to
 from ..facts.nodes import COMPREHENSIONS, children, walk
 from ..facts.script import Facts
 from .as_given import as_given
+from .called_networks import is_network
 from .chunks import given_arguments
 from .nodes import local_function, walk_here
 from .recipe import DataPass, Recipe
@@ -107,12 +108,13 @@ class Shown:
 
     def _is_meter(self, call: ast.Call) -> bool:
         """`m.add(acc.item(), len(x))`, `m["loss"].feed(loss)`: an object of the script's is given it."""
-        at: ast.expr = call.func
-        if not isinstance(at, ast.Attribute) or self.facts.names.resolve(at) is not None:
+        method = at = call.func
+        if not isinstance(method, ast.Attribute) or self.facts.names.resolve(method) is not None:
             return False
         while isinstance(at, (ast.Attribute, ast.Subscript)):
             at = at.value
         alone = isinstance(self.facts.scopes.parents.get(call), ast.Expr)
+        alone = alone and not is_network(self.facts, method.value)  # net.reset(len(x)) is of its own samples
         return alone and isinstance(at, ast.Name) and at.id not in self.sums.own
 
     def _handed(self, call: ast.Call) -> dict[ast.AST, str]:

@@ -96,6 +96,21 @@ def test_in_a_method_that_makes_the_module():
 
 
 @pytest.mark.parametrize(
+    ("call", "registered"),
+    [
+        ("net.build()", False),
+        ("nets[0].build()", False),
+        ("other.build()", True),  # of another class
+        ("super().build()", True),
+    ],
+)
+def test_a_method_that_others_call_too_would_register_it_on_the_cpu_again(call, registered):
+    text = module("self.build()", "    def build(self):\n        self.a = torch.eye(3)\n")
+    text += f"class Other:\n    def build(self):\n        pass\nnet = Net()\nother = Other()\nnets = [Net()]\n{call}\n"
+    assert ("register_buffer" in migrated(text, select="PTM105").text) is registered
+
+
+@pytest.mark.parametrize(
     "later",
     [
         "    def cuda(self, device=None):\n        super().cuda(device)\n        self.a = self.a.cuda(device)\n        return self\n",

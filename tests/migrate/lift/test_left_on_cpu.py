@@ -3,7 +3,7 @@
 import pytest
 
 from tests.migrate.lift.test_same_run import HEAD
-from tests.migrate.running import check_same
+from tests.migrate.running import check_on_card, check_same
 
 TEXT = (
     HEAD
@@ -98,3 +98,46 @@ def test_what_gets_what_was_brought_there_stays_there(step, flag):
 def test_what_gets_what_is_where_the_model_is_goes_with_it():
     step = "memory = memory.to(device)\n        memory[i.to(device)] = losses.detach()"
     assert "self.memory[i] = " in check_same(MEMORY.replace("STEP", step), "module")
+
+
+POOL = (
+    HEAD
+    + """
+drawn, wanted = torch.randn(24, 5), torch.randn(24).argsort() % 3
+GIVEN
+for epoch in range(2):
+    for k in range(4):
+        i = order[6 * k:6 * k + 6]
+        x, y = TAKEN
+        loss = criterion(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    print(loss.item())
+"""
+)
+PINNED = "drawn[i].pin_memory().to(device) if torch.cuda.is_available() else drawn[i].to(device), wanted[i].to(device)"
+
+
+@pytest.mark.parametrize(
+    ("taken", "drawn_stays"),
+    [
+        (PINNED, True),  # a card's tensor has no memory to be pinned
+        ("drawn[i].to(device), wanted[i].to(device)", False),
+        ("drawn[i].to(device), wanted[i].pin_memory().to(device)", False),
+        ("drawn[i].to(device), wanted[i].contiguous().long().to(device)", False),
+    ],
+)
+def test_what_indexes_the_cpu_stays_there(taken, drawn_stays, tmp_path):
+    text = POOL.replace("TAKEN", taken).replace("GIVEN", "order = torch.randperm(24)")
+    result = check_on_card(tmp_path, text)
+    assert "self.order = order" in result and "self.wanted = wanted" in result
+    assert ("self.drawn = drawn" in result) is drawn_stays
+
+
+def test_what_indexes_a_buffer_goes_with_it(tmp_path):
+    text = POOL.replace("TAKEN", "drawn[i].to(device), classes[i].to(device)")
+    result = check_on_card(
+        tmp_path, text.replace("GIVEN", "order, classes = torch.randperm(24), torch.zeros(24).long()")
+    )
+    assert 'self.register_buffer("drawn", drawn' in result

@@ -97,3 +97,26 @@ def test_what_is_no_mean_stays_a_share_s(step, told):
     result = check_same(text, "module")
     assert "self.batch_mean(" not in result and "self.batch_sum(" not in result.replace(f"out, {SIZE}", "")
     assert any("`meter` holds what the process sees" in n.message for n in migrate_text(text).attention) is told
+
+
+RESET = """
+
+class Cell(nn.Linear):
+    def reset(self, n):
+        self.state = torch.zeros(n, 3)
+
+    def forward(self, x):
+        self.state = 0.5 * self.state + super().forward(x)
+        return self.state
+
+
+"""
+
+
+def test_a_network_is_told_of_its_own_samples(tmp_path):
+    text = SCRIPT.replace("\n\n\nclass Meter", f"{RESET}class Meter", 1).replace("model = nn.Linear", "model = Cell")
+    text = text.replace("STEP", "meter.tick(len(y))").replace("out = model", "model.reset(len(x))\n        out = model")
+    result = check_same(text, "module")
+    assert "self.model.reset(len(x))" in result and f"self.meter.tick({SIZE})" in result
+    one, two = on_one_and_two(tmp_path, text, result)
+    assert one.exists() and two.exists()

@@ -70,10 +70,11 @@ class RemoveUnusedDevices(Codemod):
                 reads = list(facts.scopes.reads(name, scope))
                 if not any(r in gone for r in reads):
                     continue
-                left = next((r for r in reads if r not in gone), None)
+                remaining = [r for r in reads if r not in gone]
                 values = facts.devices.assigned(name, scope)
-                if left is None or not values or not all(facts.devices.is_device(v) for v in values):
+                if not remaining or not values or not all(facts.devices.is_device(v) for v in values):
                     continue
+                left = next((r for r in remaining if facts.loops.hot(r) is None), remaining[0])  # which no step takes
                 line, column, _, _ = facts.text.key(stores[0])
                 yield Note(line, column + 1, self.code, f"`{name}` stays: line {left.lineno} reads it")
 

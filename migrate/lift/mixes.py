@@ -16,8 +16,9 @@ from .reads import stored
 from .recipe import CannotLift, DataPass
 from .scalar_loss import is_mean_along, is_the_loss
 
-COMPARES = re.compile(
-    r"(?!.*(net|model|encoder)$).*(sup_?con|nt_?xent|info_?nce|contrast|sim_?clr|barlow|vicreg|n_?pair|clip_?loss)",
+COMPARES = re.compile(  # no network, and nothing that makes the samples
+    r"(?!.*(net|model|encoder|transforms?|augmentations?|data_?set|sampler|loader|views?)$)(?!transform|augment)"
+    r".*(sup_?con|nt_?xent|info_?nce|contrast|sim_?clr|barlow|vicreg|n_?pair|clip_?loss)",
     re.IGNORECASE,
 )
 

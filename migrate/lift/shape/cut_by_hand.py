@@ -19,7 +19,7 @@ from ...facts.nodes import walk
 from ...facts.runtime_names import imported_as
 from ...facts.script import Facts
 from ...facts.spelled import spelled
-from ..loaders import BATCHES, is_progress
+from ..loaders import BATCHES, is_progress, iterates_loader
 from ..nodes import is_call_of, pairs
 from .edits import Edits
 from .free import free_at
@@ -56,10 +56,16 @@ def cut_by_the_loop(facts: Facts) -> str | None:
         return None
     for call in facts.walk(ast.Call):
         loop = nearest_loop(facts, call) if is_call_of(call, "backward") else None
-        cut = _cut(facts, loop) if isinstance(loop, ast.For) and not loop.orelse else None
+        cut = _cut(facts, loop) if isinstance(loop, ast.For) and not loop.orelse and _steps(facts, loop) else None
         if cut is not None and (text := _written(facts, cut)) is not None:
             return text
     return None
+
+
+def _steps(facts: Facts, loop: ast.For) -> bool:
+    """Whether it is a loop over batches: those that only add up gradients, and that cut a loader's batch, are none."""
+    around = (up for up in facts.scopes.ancestors(loop) if isinstance(up, ast.For))
+    return any(is_call_of(n, "step") for n in walk(loop)) and not any(iterates_loader(facts, up) for up in around)
 
 
 def _cut(facts: Facts, loop: ast.For) -> _Cut | None:

@@ -128,6 +128,14 @@ WHOLE = {
     "a place beside a number": ENDS.replace("e = min(s + bs, n)", "t, q = s, 3").replace("s:e", "t:t + bs"),
     "a size that changes": SLICES.replace("        total +=", "        bs = 4\n        total +="),
     "a sample's number that is shown": SLICES.replace("        loss = ", "        print(i)\n        loss = "),
+    "parts of a loader's batch": script(
+        "    for x, y in train_loader:\n        for i in range(0, len(x), 4):\n",
+        step="            loss = criterion(model(x[i:i + 4]), y[i:i + 4])\n            optimizer.zero_grad()\n"
+        "            loss.backward()\n            optimizer.step()\n            total += loss.item()\n"),
+    "parts of one step": script(
+        "    optimizer.zero_grad()\n    for i in range(0, n, bs):\n        x, y = xs[i:i + bs], ys[i:i + bs]\n",
+        step="        loss = criterion(model(x), y)\n        loss.backward()\n        total += loss.item()\n"
+        "    optimizer.step()\n"),
     "its own Batches": SLICES.replace("bs = 8", "bs = 8\nBatches = list"),
 }  # fmt: skip
 

@@ -86,3 +86,9 @@ def test_a_loss_of_another_file_that_compares_samples_gets_whole_batches():
         "nn.CrossEntropyLoss().to(device)", "SupConLoss(temperature=0.1)"
     )
     assert "divide_batches = False" in migrate_text(text).text
+
+
+@pytest.mark.parametrize("name", ["TransformsSimCLR", "SimCLRTransform", "ContrastiveDataset", "SupConSampler"])
+def test_what_makes_its_samples_compares_none(name):
+    text = NESTED.replace("import time\n", f"import time\nfrom views import {name}\n{name}(size=8)\n")
+    assert "divide_batches = False" not in migrate_text(text).text

@@ -11,7 +11,7 @@ from .arguments import is_false, is_separate, is_static
 from .batch_autograd import function_applied
 from .batch_buffers import keep
 from .batch_builtins import PASSES, groups, pairs_up, passed
-from .batch_choices import applied, around, one_of_several, run_each, with_views
+from .batch_choices import applied, around, as_if, one_of_several, run_each, with_views
 from .batch_elsewhere import followed_there, made_by_functions
 from .batch_functions import constants, is_own, makers, target_of
 from .batch_handed import handed_on
@@ -210,8 +210,12 @@ class BatchCall:
             full = self.facts.names.resolve(made.args[0]) or spelled(made.args[0])
         kind = full.rpartition(".")[2]
         if full == "torch.nn.Sequential" and all(isinstance(part, ast.Call) for part in made.args):
+            networks = self.run.mixing.networks
             for part in made.args:
-                of_batch = self._made_module(part, of_batch, [])  # type: ignore[arg-type]
+                if networks is not None and networks.called(part) is not None:
+                    of_batch = as_if(self.run, self.call, ast.Call(part, self.call.args, self.call.keywords))
+                else:
+                    of_batch = self._made_module(part, of_batch, [])  # type: ignore[arg-type]
             return of_batch
         if kind in ("Softmax", "LogSoftmax", "Softmin") and of_batch.kind == "batch":
             dim = next((k.value for k in made.keywords if k.arg == "dim"), made.args[0] if made.args else None)

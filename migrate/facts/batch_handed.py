@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from .arguments import entry
+from .back_from_cpu import itself
 from .batch_choices import as_if
 from .batch_values import Value
 
@@ -39,15 +40,33 @@ def _given(facts: Facts, e: ast.expr, depth: int = 0) -> Iterator[ast.expr]:
         values = _values(facts, e)
         scope = facts.scopes.scope_of(e).lookup(e.id)
         if scope is not None and e.id not in scope.params:  # a name of its own is known by what makes it
-            values = values if len(values) == 1 and isinstance(values[0], (ast.Name, ast.Subscript, ast.IfExp)) else []
+            values = values if len(values) == 1 and _is_handed(values[0]) else []
     elif isinstance(e, ast.IfExp):
         values = [e.body, e.orelse]
     elif isinstance(e, ast.Subscript) and isinstance(e.slice, ast.Constant) and isinstance(e.slice.value, str):
         entries = (entry(t, e.slice.value) for t in _tables(facts, e.value, depth + 1))
         values = [v for v in entries if v is not None]
+    elif isinstance(e := itself(e), ast.Call) and isinstance(e.func, ast.Subscript):  # NETS[args.net](3)
+        tables = _tables(facts, e.func.value, depth + 1)
+        kinds = [kind for t in tables if isinstance(t, ast.Dict) for kind in _under(t, e.func.slice)]
+        values = [ast.Call(kind, e.args, e.keywords) for kind in kinds]
     for v in values:
         further = list(_given(facts, v, depth + 1))
         yield from further or [v]
+
+
+def _under(table: ast.Dict, key: ast.expr) -> list[ast.expr]:
+    """What a dictionary has under a key, or under any where that does not show."""
+    if not isinstance(key, ast.Constant):
+        return table.values
+    found = entry(table, str(key.value))
+    return [found] if found is not None else []
+
+
+def _is_handed(value: ast.expr) -> bool:
+    value = itself(value)
+    of_table = isinstance(value, ast.Call) and isinstance(value.func, ast.Subscript)
+    return of_table or isinstance(value, (ast.Name, ast.Subscript, ast.IfExp))
 
 
 def _tables(facts: Facts, e: ast.expr, depth: int) -> Iterator[ast.expr]:

@@ -51,7 +51,7 @@ class Networks:
             own = isinstance(func.value, ast.Name) and func.value.id == "self" and holder is not None
             return self._one(self._kept.get((holder, func.attr), [])) if own else None
         if not isinstance(func, ast.Name):
-            return None
+            return self._class(func) if isinstance(func, ast.Call) else None
         scope = self.facts.scopes.scope_of(func).lookup(func.id)
         values = self.facts.devices.assigned(func.id, scope) if scope is not None else None
         return self._one(values or [])
@@ -91,10 +91,13 @@ class Networks:
         return found.pop() if len(found) == 1 else None
 
     def _class(self, made: ast.expr) -> ast.ClassDef | None:
-        """The class of the file that a call makes a module of."""
+        """The class of the file that a call makes a module of, by itself or by a function of the file."""
         made = itself(made)
-        name = made.func.id if isinstance(made, ast.Call) and isinstance(made.func, ast.Name) else None
-        own = [c for c in self.facts.classes.modules if c.name == name] if name is not None else []
+        func = made.func if isinstance(made, ast.Call) else None
+        own = [c for c in self.facts.classes.modules if c.name == func.id] if isinstance(func, ast.Name) else []
+        if not own and isinstance(made, (ast.Call, ast.Name)):
+            of = self.facts.devices.own_movers.class_of(made)
+            own = [of] if of in self.facts.classes.modules else []
         return own[0] if len(own) == 1 else None
 
 

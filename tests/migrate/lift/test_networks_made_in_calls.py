@@ -1,0 +1,108 @@
+"""Networks that are made where they are handed on, by a function, from a table, in a chain of layers: followed, too."""
+
+import pytest
+from ptmigrate.migrate.migrate import migrate_text
+
+SCRIPT = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Code(nn.Module):
+    def __init__(self, size=4):
+        super().__init__()
+        self.fc = nn.Linear(size, 3)
+        self.register_buffer("size", torch.zeros(3))
+
+    def forward(self, x):
+        h = self.fc(x)
+        if self.training:
+            self.size.mul_(0.5).add_(h.detach().sum(0), alpha=0.5)
+        return h - self.size
+
+
+class Plain(nn.Module):
+    def __init__(self, size=4):
+        super().__init__()
+        self.fc = nn.Linear(size, 3)
+
+    def forward(self, x):
+        return self.fc(x)
+
+
+class Within(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(4, 4), Code())
+
+    def forward(self, x):
+        return self.layers(x)
+
+
+NETS = {"code": Code, "plain": Plain}
+
+
+def build(kind):
+    net = kind(4)
+    return net
+
+
+def make():
+    return Code()
+
+
+def make_plain():
+    return Plain()
+
+
+def train(model, loader):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for epoch in range(2):
+        for (x,) in loader:
+            x = x.to(device)
+            loss = model(x).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        print(f"{epoch} {loss.item():.5f}")
+
+
+torch.manual_seed(0)
+device = "cuda" if torch.cuda.is_available() else "cpu"
+net = MADE
+train(GIVEN, DataLoader(TensorDataset(torch.randn(32, 4)), batch_size=8))
+"""
+
+
+def script(made: str, by_name: bool) -> str:
+    return SCRIPT.replace("MADE", made if by_name else "None").replace("GIVEN", "net" if by_name else made)
+
+
+@pytest.mark.parametrize("by_name", [False, True])
+@pytest.mark.parametrize(
+    "made",
+    [
+        "Code().to(device)",
+        "make()",
+        'NETS["code"]()',
+        "NETS[device if device in NETS else 'code'](4).to(device)",  # whichever it may be
+        "(Code() if device else Plain())",
+        "nn.Sequential(nn.Linear(4, 4), Code()).to(device)",
+        "Within()",
+    ],
+)
+def test_what_mixes_its_samples_gets_whole_batches(made, by_name):
+    result = migrate_text(script(made, by_name))
+    assert "divide_batches = False" in result.text
+    assert any("mixes the samples" in n.message for n in result.attention)
+
+
+@pytest.mark.parametrize("by_name", [False, True])
+@pytest.mark.parametrize(
+    "made",
+    ["Plain().to(device)", "make_plain()", 'NETS["plain"]()', "nn.Sequential(nn.Linear(4, 4), Plain()).to(device)"],
+)
+def test_what_does_not_is_divided(made, by_name):
+    result = migrate_text(script(made, by_name))
+    assert "divide_batches" not in result.text and not result.attention

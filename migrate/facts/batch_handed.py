@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .batch_calls import BatchCall
     from .script import Facts
 
+COPIES = ("copy.copy", "copy.deepcopy")
 DEPTH = 5  # of names for names, and of dictionaries that are handed on
 
 
@@ -35,24 +36,51 @@ def _given(facts: Facts, e: ast.expr, depth: int = 0) -> Iterator[ast.expr]:
     """What a parameter, an entry or a name for one of them stands for, where it is given; nothing for all else."""
     if depth > DEPTH:
         return
+    e = itself(e)
     values: list[ast.expr] = []
     if isinstance(e, ast.Name):
         values = _values(facts, e)
         scope = facts.scopes.scope_of(e).lookup(e.id)
         if scope is not None and e.id not in scope.params:  # a name of its own is known by what makes it
-            values = values if len(values) == 1 and _is_handed(values[0]) else []
+            values = values if len(values) == 1 and _is_handed(facts, values[0], depth) else []
     elif isinstance(e, ast.IfExp):
         values = [e.body, e.orelse]
     elif isinstance(e, ast.Subscript) and isinstance(e.slice, ast.Constant) and isinstance(e.slice.value, str):
         entries = (entry(t, e.slice.value) for t in _tables(facts, e.value, depth + 1))
         values = [v for v in entries if v is not None]
-    elif isinstance(e := itself(e), ast.Call) and isinstance(e.func, ast.Subscript):  # NETS[args.net](3)
-        tables = _tables(facts, e.func.value, depth + 1)
-        kinds = [kind for t in tables if isinstance(t, ast.Dict) for kind in _under(t, e.func.slice)]
-        values = [ast.Call(kind, e.args, e.keywords) for kind in kinds]
+    elif isinstance(e, ast.Call):
+        values = _made(facts, e, depth)
     for v in values:
         further = list(_given(facts, v, depth + 1))
         yield from further or [v]
+
+
+def _is_handed(facts: Facts, value: ast.expr, depth: int) -> bool:
+    value = itself(value)
+    if isinstance(value, ast.Call):
+        return bool(_made(facts, value, depth))
+    return isinstance(value, (ast.Name, ast.Subscript, ast.IfExp))
+
+
+def _made(facts: Facts, call: ast.Call, depth: int) -> list[ast.expr]:
+    """What a call makes that does not name it: `NETS[args.net](3)`, `(A if x else B)(3)`, `copy.deepcopy(net)`."""
+    if facts.names.resolve(call.func) in COPIES:
+        return call.args[:1]
+    func, kinds = call.func, list[ast.expr]()
+    if isinstance(func, ast.Name):
+        values = _values(facts, func)
+        func = values[0] if len(values) == 1 else func
+        kinds = [func] if isinstance(func, ast.Name) and values else []
+    if isinstance(func, ast.Lambda):
+        return [func.body]
+    if isinstance(func, ast.Call) and facts.names.resolve(func.func) == "functools.partial":
+        kinds = func.args[:1]
+    elif isinstance(func, ast.IfExp):
+        kinds = [func.body, func.orelse]
+    elif isinstance(func, ast.Subscript):
+        tables = _tables(facts, func.value, depth + 1)
+        kinds = [kind for t in tables if isinstance(t, ast.Dict) for kind in _under(t, func.slice)]
+    return [ast.Call(kind, call.args, call.keywords) for kind in kinds]
 
 
 def _under(table: ast.Dict, key: ast.expr) -> list[ast.expr]:
@@ -61,12 +89,6 @@ def _under(table: ast.Dict, key: ast.expr) -> list[ast.expr]:
         return table.values
     found = entry(table, str(key.value))
     return [found] if found is not None else []
-
-
-def _is_handed(value: ast.expr) -> bool:
-    value = itself(value)
-    of_table = isinstance(value, ast.Call) and isinstance(value.func, ast.Subscript)
-    return of_table or isinstance(value, (ast.Name, ast.Subscript, ast.IfExp))
 
 
 def _tables(facts: Facts, e: ast.expr, depth: int) -> Iterator[ast.expr]:

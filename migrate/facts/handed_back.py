@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from .back_from_cpu import itself
 from .nodes import walk
 from .other_files import OtherFile, found_there
 
@@ -30,6 +31,7 @@ def handed_back(facts: Facts, e: ast.expr, file: OtherFile | None = None, depth:
     """What a name or a call may be by the functions that give it, here or in another file; none where none does."""
     if depth > DEPTH:
         return []
+    e = itself(e)
     if isinstance(e, ast.Call):
         return [m for home, v, where in _returned(facts, e, file) for m in _followed(home, v, where, depth)]
     if not isinstance(e, ast.Name):
@@ -68,6 +70,7 @@ def _element(facts: Facts, v: ast.expr, at: int | None, file: OtherFile | None, 
 
 def _followed(facts: Facts, v: ast.expr, file: OtherFile | None, depth: int) -> list[Made]:
     """What is handed back, where a name stands for it: by all that the name is given."""
+    v = itself(v)
     if isinstance(v, ast.IfExp):
         return [m for side in (v.body, v.orelse) for m in _followed(facts, side, file, depth)]
     if isinstance(v, ast.Name):

@@ -31,9 +31,13 @@ KEEPS = {"list", "dict", "collections.deque", "collections.defaultdict", "collec
 
 
 def is_data_set(facts: Facts, c: ast.ClassDef | None, depth: int = 0) -> bool:
-    """A data set of torch's, or of torchvision's, or one that derives from such a class of the file."""
+    """A data set of torch's, or of torchvision's, or one that derives from such a class of the file, or is one by its
+    methods: https://docs.pytorch.org/docs/stable/data.html#map-style-datasets
+    """
     if c is None or depth > 5:
         return False
+    if not c.bases and {"__getitem__", "__len__"} <= facts.classes.methods(c).keys():
+        return True
     named = ((facts.names.resolve(b) or "").startswith(DATA) for b in c.bases)
     return any(named) or any(is_data_set(facts, class_named(facts, b), depth + 1) for b in c.bases)
 

@@ -29,14 +29,14 @@ def name_given(facts: Facts) -> str | None:
 
 
 def _passes(facts: Facts) -> Iterator[ast.FunctionDef]:
-    """Functions with a loop that one over epochs calls, where the script trains: the training and the evaluation."""
+    """Functions that go over data and that a loop over epochs calls: the training and the evaluation."""
     own = {f.name for f in facts.tree.body if isinstance(f, ast.FunctionDef)}
     calls = [(c.func.id, c) for c in facts.walk(ast.Call) if isinstance(c.func, ast.Name) and c.func.id in own]
     for loop in facts.walk(ast.For) if calls else ():
         called = {name for name, c in calls if loop in facts.scopes.ancestors(c)}
         functions = [f for f in facts.tree.body if isinstance(f, ast.FunctionDef) and f.name in called]
         if functions and any(is_call_of(n, "backward") for where in (loop, *functions) for n in walk(where)):
-            yield from (f for f in functions if walk(f, ast.For))
+            yield from (f for f in functions if any(inner in facts.loops.hot_loops for inner in walk(f, ast.For)))
 
 
 def _rename(facts: Facts, edits: Edits, f: ast.FunctionDef, name: str) -> None:

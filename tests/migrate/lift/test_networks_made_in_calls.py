@@ -4,6 +4,8 @@ import pytest
 from ptmigrate.migrate.migrate import migrate_text
 
 SCRIPT = """
+import copy
+import functools
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
@@ -48,6 +50,11 @@ def build(kind):
     return net
 
 
+def build_by_name(name):
+    net = NETS[name if name in NETS else "code"]()
+    return net.to(device)
+
+
 def make():
     return Code()
 
@@ -70,6 +77,8 @@ def train(model, loader):
 
 torch.manual_seed(0)
 device = "cuda" if torch.cuda.is_available() else "cpu"
+first = Code()
+kind = NETS["code"]
 net = MADE
 train(GIVEN, DataLoader(TensorDataset(torch.randn(32, 4)), batch_size=8))
 """
@@ -88,6 +97,12 @@ def script(made: str, by_name: bool) -> str:
         'NETS["code"]()',
         "NETS[device if device in NETS else 'code'](4).to(device)",  # whichever it may be
         "(Code() if device else Plain())",
+        "(Code if device else Plain)()",
+        "copy.deepcopy(first)",
+        "kind()",
+        "build_by_name(device).to(device)",
+        "(lambda: Code())()",
+        "functools.partial(Code, 4)()",
         "nn.Sequential(nn.Linear(4, 4), Code()).to(device)",
         "Within()",
     ],

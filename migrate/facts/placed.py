@@ -38,6 +38,7 @@ from .tested_beyond import is_tested_beyond
 from .unplaced import made_in_training, meets_unplaced
 from .whole_data import is_whole_data
 from .works_above import works_above
+from .works_apart import works_apart
 
 if TYPE_CHECKING:
     from .script import Facts
@@ -106,6 +107,8 @@ class Placed:
         if is_tested_beyond(self.facts, node) or is_given_to_training(self.facts, node):
             return False
         if is_of_pass_above(self.facts, node) or works_above(self.facts, node):
+            return False
+        if works_apart(self.facts, node):
             return False
         if is_moved_once(self.facts, node) or is_lent(self.facts, node) or is_weighed_by_lent(self.facts, node):
             return False
@@ -390,7 +393,11 @@ class Placed:
             return False
         if not isinstance(made, ast.Call) or made_in_training(self.facts, made) or is_template(self.facts, made):
             return False
-        if is_tested_beyond(self.facts, made) or (self._by_apex and self.is_for_apex(made)):
+        if (
+            is_tested_beyond(self.facts, made)
+            or works_apart(self.facts, made)
+            or (self._by_apex and self.is_for_apex(made))
+        ):
             return False
         if (self.facts.names.resolve(made.func) or "").startswith(("torch.", "numpy.")):
             return False

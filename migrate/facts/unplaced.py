@@ -66,7 +66,7 @@ def before_the_loop(facts: Facts, s: ast.stmt) -> bool:
             break
     key = (before_the_loop, around)
     if key not in facts.answers:
-        facts.answers[key] = next((n.lineno for n in _loops_of(facts, around) if _trains(facts, n)), 0)
+        facts.answers[key] = next((n.lineno for n in _loops_of(facts, around) if runs_backward(facts, n)), 0)
     return bool(s.lineno < facts.answers[key])
 
 
@@ -91,7 +91,7 @@ def below_training(facts: Facts, s: ast.stmt) -> bool:
     around: ast.AST = next((u for u in facts.scopes.ancestors(s) if isinstance(u, FUNCTIONS)), facts.tree)
     key = (below_training, around)
     if key not in facts.answers:
-        ends = [n.end_lineno or 0 for n in _loops_of(facts, around) if _trains(facts, n)]
+        ends = [n.end_lineno or 0 for n in _loops_of(facts, around) if runs_backward(facts, n)]
         facts.answers[key] = max(ends, default=0)
     return bool(0 < facts.answers[key] < s.lineno)
 
@@ -106,14 +106,14 @@ def _function_of(facts: Facts, node: ast.AST) -> ast.AST:
     return next((u for u in facts.scopes.ancestors(node) if isinstance(u, FUNCTIONS)), facts.tree)
 
 
-def _trains(facts: Facts, node: ast.AST, depth: int = 3) -> bool:
+def runs_backward(facts: Facts, node: ast.AST, depth: int = 3) -> bool:
     """Whether backward is called in it, or in what it calls."""
     for call in (n for n in walk(node, ast.Call)):
         f = call.func
         if isinstance(f, ast.Attribute) and f.attr == "backward":
             return True
         called = facts.devices.function_of(call) if depth else None
-        if called is not None and _trains(facts, called, depth - 1):
+        if called is not None and runs_backward(facts, called, depth - 1):
             return True
     return False
 

@@ -84,12 +84,28 @@ def _sites(facts: Facts, loop: ast.For) -> Iterator[ast.AST]:
     f = _function(facts, loop)
     if f is None:
         yield loop
+    elif _places_its_own(facts, f, loop):
+        return
     elif facts.classes.holder(f) is None:
         yield loop
         yield from (u for u in facts.classes.uses_of(f) if isinstance(u, ast.Call))
     else:
         alone = sum(f.name in facts.classes.methods(c) for c in facts.walk(ast.ClassDef)) == 1
         yield from facts.calls_of(f.name) if alone and f.name not in OF_NETWORKS else ()
+
+
+def _places_its_own(facts: Facts, f: Function, loop: ast.For) -> bool:
+    """Whether a loop runs a network that its function makes, and moves itself."""
+    own = facts.scopes.by_node[f]
+    called = {n.func.id for n in walk(loop, ast.Call) if isinstance(n.func, ast.Name)}
+    moves = [n for n in walk(f, ast.Call) if facts.devices.moved(n) is not None]
+    moved = {n.id for c in moves for n in (facts.devices.moved(c), *_targets(facts, c)) if isinstance(n, ast.Name)}
+    return any(name in own.stores and name not in own.params for name in called & moved)
+
+
+def _targets(facts: Facts, call: ast.Call) -> list[ast.expr]:
+    s = facts.scopes.parents.get(call)
+    return s.targets if isinstance(s, ast.Assign) else []
 
 
 def _beside(facts: Facts, site: ast.AST, fits: list[ast.Call]) -> Iterator[ast.AST]:

@@ -88,10 +88,22 @@ def _sites(facts: Facts, loop: ast.For) -> Iterator[ast.AST]:
         return
     elif facts.classes.holder(f) is None:
         yield loop
-        yield from (u for u in facts.classes.uses_of(f) if isinstance(u, ast.Call))
+        yield from _calls(facts, f, set())
     else:
         alone = sum(f.name in facts.classes.methods(c) for c in facts.walk(ast.ClassDef)) == 1
         yield from facts.calls_of(f.name) if alone and f.name not in OF_NETWORKS else ()
+
+
+def _calls(facts: Facts, f: Function, seen: set[Function]) -> Iterator[ast.Call]:
+    """The calls of a function, and of those that do no more than call it: `get_features(net, loader)`."""
+    seen.add(f)
+    for u in facts.classes.uses_of(f):
+        if not isinstance(u, ast.Call):
+            continue
+        yield u
+        home = _function(facts, u)
+        if home is not None and home not in seen and facts.classes.holder(home) is None:
+            yield from _calls(facts, home, seen)
 
 
 def _places_its_own(facts: Facts, f: Function, loop: ast.For) -> bool:

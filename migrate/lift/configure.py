@@ -13,6 +13,7 @@ from ..facts.unplaced import given_by_network
 from .chunks import Binder, Chunk, Variable, Variables, bound_before, free_name, surely_bound
 from .computed import computed
 from .device_texts import is_text
+from .drawn_ahead import drawn_ahead
 from .left_on_cpu import left_on_cpu
 from .loaders import values_of
 from .modes import has_modes, own_modes
@@ -283,8 +284,10 @@ def _devices(facts: Facts, recipe: Recipe, binder: Binder, variables: Variables,
         elif values and name not in facts.tensors.learned and all(_is_tensor(facts, v) for v in values):
             if not left_on_cpu(facts, binder, name):
                 c.tensors.add(name)
-        elif (values and all(given_by_network(facts, v) for v in values)) or computed(
-            facts, name, binder.trunk_scope, recipe.epoch_loop
+        elif (
+            (values and all(given_by_network(facts, v) for v in values))
+            or computed(facts, name, binder.trunk_scope, recipe.epoch_loop)
+            or drawn_ahead(facts, name, binder.trunk_scope, recipe.epoch_loop)
         ):
             c.placed.add(name)
 

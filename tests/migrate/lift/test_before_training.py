@@ -101,6 +101,19 @@ def test_one_that_stands_there_itself_is_too():
     assert told(text) == [line_of(text, "for a, b")]
 
 
+def test_one_that_a_function_between_them_calls_is_too():
+    text = script("print(rate(model, loader))").replace(
+        "def main", "def rate(*given):\n    return test(*given)\n\n\ndef main"
+    )
+    assert told(text) == [line_of(text, "print(rate(")]
+
+
+def test_one_that_makes_its_own_network_runs_where_that_is():
+    made = "def test(loader):\n    model = nn.Linear(4, 2).to(device)\n"
+    text = script("print(test(loader))").replace("def test(model, loader):\n", made)
+    assert not told(text) and "nn.Linear(4, 2).to(device)\n    model.eval()" in migrate_text(text).text
+
+
 @pytest.mark.parametrize("run", [BRANCH, "if len(sys.argv) > 1:\n    solver.train()\nsolver.test()"])
 def test_a_method_that_may_run_without_the_training_is_too(run):
     text = OF_CLASS.replace("RUN", run)

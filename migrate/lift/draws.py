@@ -43,7 +43,7 @@ def drawn(facts: Facts, train: DataPass) -> list[Note]:
     draws in another way than for the batch at once.
     """
     notes = []
-    for call in dict.fromkeys(_calls(facts, train.body, set())):
+    for call in dict.fromkeys(reached_calls(facts, train.body, set())):
         if draws(facts, call) and not _whole(facts, call, train):
             says = "draws for this process's part of the batch: on several processes other numbers than one draws"
             notes.append(_note(facts, call, says))
@@ -62,7 +62,7 @@ def _drawn_there(facts: Facts, call: ast.Call, train: DataPass) -> str | None:
     there = defined_there(facts, call.func) or (defined_there(facts, made) if made is not None else None)
     if there is None or (there.holder is not None and made is None):
         return None
-    for inner in _calls(there.facts, there.f.body if isinstance(there.f, ast.FunctionDef) else [], set()):
+    for inner in reached_calls(there.facts, there.f.body if isinstance(there.f, ast.FunctionDef) else [], set()):
         if draws(there.facts, inner) and not _whole(there.facts, inner, train):
             return f"`{there.facts.short(inner)}` of {there.file.stem}.py"
     return None
@@ -76,7 +76,7 @@ def draws_in_evaluation(facts: Facts, evaluate: DataPass) -> ast.Call | None:
     bodies: list[ast.stmt] = list(evaluate.body)
     for c in facts.classes.modules:
         bodies += [f for name, f in facts.classes.methods(c).items() if not name.startswith(NOT_IN_USE)]
-    found = (call for call in _calls(facts, bodies, set()) if draws(facts, call))
+    found = (call for call in reached_calls(facts, bodies, set()) if draws(facts, call))
     return next((call for call in found if not _in_training(facts, call)), None)
 
 
@@ -121,7 +121,7 @@ def _in_training(facts: Facts, call: ast.Call) -> bool:
     return any(isinstance(n, ast.Attribute) and n.attr == "training" for test in tests for n in walk(test))
 
 
-def _calls(facts: Facts, body: list[ast.stmt], seen: set[str]) -> Iterator[ast.Call]:
+def reached_calls(facts: Facts, body: list[ast.stmt], seen: set[str]) -> Iterator[ast.Call]:
     """The calls of a block and of the file's own functions and methods that it calls, once each."""
     functions = {f.name: f for f in facts.tree.body if isinstance(f, ast.FunctionDef)}
     for s in body:
@@ -136,7 +136,7 @@ def _calls(facts: Facts, body: list[ast.stmt], seen: set[str]) -> Iterator[ast.C
             else:
                 called = [functions[name]] if name in functions else _of_object(facts, n.func)
             for f in called:
-                yield from _calls(facts, f.body, seen)
+                yield from reached_calls(facts, f.body, seen)
 
 
 def _of_object(facts: Facts, called: ast.expr) -> list[ast.FunctionDef]:

@@ -45,6 +45,7 @@ from .shape.called_beyond import is_taken
 from .splice import indent
 from .step import stepped_elsewhere
 from .trunk import ON_CPU, Trunk
+from .unseeded import unseeded
 
 CODE = "PTM700"
 UNREAD = "PTM102"
@@ -88,6 +89,7 @@ class ModuleBuilder(ChunkLines):
         self.attention += told
         if self.recipe.whole is None:
             self.attention += drawn(self.facts, self.recipe.train)
+        self.attention += unseeded(self.facts, self.recipe.train)
         if settings:
             lines += ["", *indent(settings, self.unit)]
         for block in (self._constructor(), self._configure_optimizers(), *self._methods()):

@@ -126,3 +126,36 @@ def test_a_helper_of_another_file(tmp_path, name, imported):
     done = {m.path.stem: m for m in migrate_all(collect([tmp_path / "train.py"]), Options())}
     notes = [n.message for n in done["train"].report.attention if n.code == "PTM706"]
     assert [f"`{called}` draws" in n and "`random.random()` of helpers.py" in n for n in notes] == [True] * told
+
+
+NOISY = "def noisy(x, rng=None):\n    rng = rng or np.random.default_rng()\n    return x + rng.random()\n"
+UNSEEDED = {
+    "of a step": step("out = model(x + np.random.RandomState().rand())", imports="import numpy as np"),
+    "of a function": step("out = model(noisy(x))", NOISY, imports="import numpy as np"),
+    "of Python's": step("out = model(x * random.Random(None).random())", imports="import random"),
+    "of the script": step("out = model(x * own.random())", "own = random.Random()", imports="import random"),
+}
+SEEDED = {
+    "of a step": step("out = model(x + np.random.RandomState(epoch).rand())", imports="import numpy as np"),
+    "of the script": step("out = model(x * own.random())", "own = random.Random(x=3)", imports="import random"),
+    "of no step": step("out = model(x)", "own = random.Random().random()", imports="import random"),
+}
+
+
+@pytest.mark.parametrize("text", UNSEEDED.values(), ids=UNSEEDED.keys())
+def test_a_generator_without_a_seed_is_each_process_s_own(text):
+    (note,) = [n for n in migrate_text(text).attention if n.code == "PTM706"]
+    assert "has no seed" in note.message
+
+
+@pytest.mark.parametrize("text", SEEDED.values(), ids=SEEDED.keys())
+def test_one_with_a_seed_is_every_process_s(text):
+    assert not [n for n in migrate_text(text).attention if n.code == "PTM706"]
+
+
+def test_one_of_another_file_is_told_where_the_step_comes_to_it(tmp_path):
+    (tmp_path / "helpers.py").write_text(f"import numpy as np\n\n\n{NOISY}")
+    (tmp_path / "train.py").write_text(step("out = model(noisy(x))", imports="from helpers import noisy"))
+    done = {m.path.stem: m for m in migrate_all(collect([tmp_path / "train.py"]), Options())}
+    (note,) = [n for n in done["train"].report.attention if n.code == "PTM706"]
+    assert "`noisy(x)` comes to `np.random.default_rng()` of helpers.py, which has no seed" in note.message

@@ -44,11 +44,26 @@ def names_no_device(facts: Facts) -> bool:
 
 def speaks_in_code(facts: Facts) -> bool:
     """Whether more than comments and docstrings say it."""
-    if any(a == "to" or speaks(a) for a in facts.attributes) or _names_it_otherwise(facts):
+    if any(map(speaks, facts.attributes)) or _names_it_otherwise(facts):
+        return True
+    if not all(_follows_tensor(facts, a) for a in facts.attributes.get("to", ())):
         return True
     named = [*(n.id for n in facts.walk(ast.Name)), *(k.arg or "" for k in facts.walk(ast.keyword))]
     named += [f.name for f in facts.walk(ast.FunctionDef)] + [c.name for c in facts.walk(ast.ClassDef)]
     return any(map(speaks, [*named, *(n.module or "" for n in facts.walk(ast.ImportFrom))]))
+
+
+def _follows_tensor(facts: Facts, to: ast.Attribute) -> bool:
+    """The `t.to` of `t.to(torch.float64)`, and of `t.to(times)` of a name that is computed with: no device is."""
+    call = facts.scopes.parents.get(to)
+    if not isinstance(call, ast.Call) or call.func is not to or len(call.args) + len(call.keywords) != 1:
+        return False
+    other = call.args[0] if call.args else call.keywords[0].value
+    if not isinstance(other, ast.Name):
+        return (facts.names.resolve(other) or "").startswith("torch.")
+    home = facts.scopes.scope_of(other).lookup(other.id)
+    reads = facts.scopes.reads(other.id, home) if home is not None else ()
+    return any(isinstance(facts.scopes.parents.get(r), ast.BinOp) for r in reads)
 
 
 def _names_host_alone(facts: Facts) -> bool:

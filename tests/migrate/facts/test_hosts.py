@@ -56,6 +56,11 @@ def test_a_choice_of_the_device_goes(body):
     assert "    return x\n" in migrated(body)
 
 
+@pytest.mark.parametrize("says", ["x = x.to(torch.float64)", "x = x.to(dtype=torch.long)", "y = x + 1\nx = y.to(x)"])
+def test_a_type_or_another_tensor_is_no_device(says):
+    assert names_no_device(Facts(f"import torch\nx = torch.ones(3)\n{says}\n"))
+
+
 @pytest.mark.parametrize("says", ["# no cuda here", '"""Without a GPU."""', "pass  # .to(device)"])
 def test_comments_and_docstrings_name_none(says):
     assert names_no_device(Facts(f"import torch\n{says}\nx = torch.ones(3)\n"))
@@ -65,6 +70,8 @@ def test_comments_and_docstrings_name_none(says):
     "says",
     [
         "x = x.to(y)",
+        "x = x.to(torch.device(y))",
+        "x = x.to(y, torch.float64)",
         "x = x.cuda()",
         "use_gpu = True\nopen(use_gpu)",
         "where = 'cuda:0'\nopen(where)",

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from ..codemods.base import Change
-from ..facts.arguments import given_to
+from ..facts.arguments import argument, given_to
+from ..facts.back_from_cpu import itself
 from ..facts.drawn import draw_of, drawn_by, gives_batches, makers
 from ..facts.loops import EVALUATES
 from ..facts.nodes import COMPREHENSIONS, Comprehension, walk
@@ -122,7 +123,7 @@ def moving_batches(facts: Facts, changes: Iterable[Change]) -> Moving:
     for change in changes:
         if change.edit.code != MOVES or not change.told:
             continue
-        read = {n.id for n in walk(change.node, ast.Name)} - _choosing(change.node)
+        read = {n.id for n in walk(change.node, ast.Name)} - _choosing(change.node) - _said(facts, change.node)
         if not _is_network(facts, change.node):
             for node, names in ((change.node, read), *_handing_on(facts, change.node, read)):
                 moving.loops.update(_around(facts, node, names))
@@ -162,7 +163,9 @@ def _handing_on(facts: Facts, moved: ast.AST, read: set[str]) -> Iterator[tuple[
         own = isinstance(of, ast.Attribute) and facts.classes.is_self(of.value)
         own = own and any(up is holder for up in facts.scopes.ancestors(of))
         if own or (holder is facts.tree and isinstance(of, ast.Name)):
-            yield call, {n.id for a in given_to(call) for n in walk(a, ast.Name)}
+            spread = any(isinstance(a, ast.Starred) for a in call.args)
+            given = given_to(call) if spread else [argument(call, f, name, own) for name in sorted(read)]
+            yield call, {n.id for a in given if a is not None for n in walk(a, ast.Name)}
 
 
 def _feeds_network(facts: Facts, draw: ast.Call) -> bool:
@@ -206,6 +209,18 @@ def _gives_what_moved(facts: Facts, loop: Loop, around: ast.AST, read: set[str])
     own &= read
     called = {_called(n.func) for n in walk(around, ast.Call)} if own else own
     return bool(own) and not (own & called or any(uses(around).methods.get(n, set()) & OF_NETWORKS for n in own))
+
+
+def _said(facts: Facts, node: ast.AST) -> set[str]:
+    """The names that only say where to, `device` of `x.to(device)`, or how large a network is: `Net(size).cuda()`."""
+    moves = [(c, m) for c in walk(node, ast.Call) if (m := facts.devices.moved(c)) is not None]
+    where = (a for c, m in moves for a in given_to(c) if a is not m)
+    own = {c.name for c in facts.classes.modules}
+    made = (itself(m) for _, m in moves)
+    sizes = (a for m in made if isinstance(m, ast.Call) and _called(m.func) in own for a in given_to(m))
+    return {n.id for a in (*where, *sizes) for n in walk(a, ast.Name)} - {
+        n.id for _, m in moves if not isinstance(m, ast.Call) for n in walk(m, ast.Name)
+    }
 
 
 def _choosing(node: ast.AST) -> set[str]:

@@ -146,6 +146,45 @@ def test_parts_of_a_network_are_no_batches(source):
     assert f"in {source}:" in text and "on_device" not in text
 
 
+SIZES = """class Adapter(nn.Module):
+    def __init__(self, size, out):
+        super().__init__()
+        self.fc = nn.Linear(size, out)
+
+
+sizes, adapters = [4, 5], []
+for a, b in zip(sizes, sizes):
+    adapters.append(Adapter(a, b).to(device))
+"""
+SCHEDULE = """def train(network, batches, rate):
+    device = next(network.parameters()).device
+    for group in optimizer.param_groups:
+        group["lr"] = rate
+    for epoch in range(2):
+        for x, y in batches:
+            x, y = x.to(device), y.to(device)
+            nn.functional.cross_entropy(network(x), y).backward()
+            optimizer.step()
+
+
+schedule = [(0.1, 2), (0.01, 4)]
+for i, session in enumerate(schedule):
+    rate, size = session
+    train(model, DataLoader(loader.dataset, batch_size=size), rate)
+"""
+
+
+def test_numbers_that_a_network_is_made_of_are_no_batches():
+    text = lifted(below=SIZES)
+    assert "in zip(sizes, sizes):" in text and "on_device" not in text
+
+
+def test_nor_are_those_that_a_training_is_given():
+    head, _, _ = SCRIPT.partition("for step")
+    text = migrate_text(head.replace("ASIDE", SCHEDULE)).text
+    assert "in enumerate(schedule):" in text and "on_device" not in text
+
+
 def test_and_within_a_step_for_those_of_an_evaluation():
     above = "with torch.no_grad():\n    for a, b in examples():\n        print(model(a.to(device)).sum().item())"
     assert "for a, b in on_device(examples()):" in lifted(above)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from .back_from_cpu import MOVES
 from .nodes import walk_own
-from .unplaced import before_the_loop, runs_above
+from .unplaced import before_the_loop, runs_above, runs_backward
 
 if TYPE_CHECKING:
     from .scopes import Scope
@@ -42,12 +42,20 @@ def _works(facts: Facts, name: ast.Name, moved: ast.stmt) -> bool:
     scope = facts.scopes.scope_of(name).lookup(name.id)
     for read in facts.scopes.reads(name.id, scope) if scope is not None else ():
         call = facts.scopes.parents.get(read)
-        if not (isinstance(call, ast.Call) and call.func is read) or facts.scopes.scope_of(read) is not scope:
+        if not isinstance(call, ast.Call) or facts.scopes.scope_of(read) is not scope:
+            continue
+        if call.func is not read and not _evaluates(facts, call):
             continue
         s = facts.scopes.statement_of(call)
         if s.lineno > moved.lineno and runs_above(facts, s) and any(_is_moved(facts, a) for a in call.args):
             return True
     return False
+
+
+def _evaluates(facts: Facts, call: ast.Call) -> bool:
+    """`test(net, batches)`: a function of the file that trains nothing."""
+    f = facts.devices.function_of(call)
+    return f is not None and not runs_backward(facts, f)
 
 
 def _values(facts: Facts, home: Scope, name: str) -> Iterator[ast.expr]:
@@ -80,6 +88,8 @@ def _is_moved(facts: Facts, value: ast.expr, depth: int = 0, returned: bool = Fa
         return isinstance(value.func, ast.Attribute) and _is_moved(facts, value.func.value, depth + 1, returned)
     if isinstance(value, (ast.Attribute, ast.Subscript)):
         return _is_moved(facts, value.value, depth + 1, returned)
+    if isinstance(value, ast.ListComp):
+        return _is_moved(facts, value.elt, depth + 1, returned)
     if isinstance(value, ast.BinOp):
         return any(_is_moved(facts, side, depth + 1, returned) for side in (value.left, value.right))
     return False

@@ -20,6 +20,14 @@ def moved(x):
     return x.to(device)
 
 
+def several(n):
+    return [torch.ones(1, 4).to(device) * i for i in range(n)]
+
+
+def rate(network, batches):
+    return sum(network(b).sum().item() for b in batches)
+
+
 def loaded(rows):
     rows = torch.tensor(rows)
     rows = rows.to(device)
@@ -46,6 +54,8 @@ KEPT = [
     "with torch.no_grad():\n    print(f'{net(loaded([[1.0, 2, 3, 4]])).item():.4f}')",
     "a, b = torch.ones(2, 4).to(device), torch.ones(1, 4, device=device)\nprint(net(a).sum().item(), net(b).item())",
     "given = prepare([[1.0, 2, 3, 4]])\nprint(net(given).item())",
+    "made = several(2)\nprint(rate(net, made))",
+    "print(rate(net, several(2)))",
     "a, b = prepare([[1.0, 2, 3, 4]]), 2\nfor i in range(b):\n    print(net(a[:1]).item())",
 ]
 

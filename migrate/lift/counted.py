@@ -80,7 +80,8 @@ class Counted:
             return self.counts(e.func.value, depth + 1)
         if isinstance(e.func, ast.Name):
             known = e.func.id in NUMBERS and any(self.counts(a, depth + 1) for a in e.args)
-            return known or (e.func.id == "len" and not (e.args and self._is_alike(e.args[0])))
+            of = e.args[0] if e.args else None
+            return known or (e.func.id == "len" and not (of is not None and (self._is_alike(of) or self._lists(of))))
         first = (
             last_name(e) == "size" and len(e.args) == 1 and isinstance(e.args[0], ast.Constant) and e.args[0].value == 0
         )
@@ -129,6 +130,14 @@ class Counted:
         """What is as long on every rank: a list of heads, a loader."""
         known = self.body and self.value(e).kind == "plain"
         return bool(known) and not (isinstance(e, ast.Name) and e.id in self.given)
+
+    def _lists(self, e: ast.expr) -> bool:
+        """A list as it is written out, of what a network gave for the whole batch: `[net(x), net(x.flip(1))]`."""
+        if isinstance(e, ast.Name) and e.id in self.given and e.id not in self.stored:
+            giver, given = self.given[e.id]
+            return giver._lists(given)
+        made = [v for _, _, v in self.stored.get(e.id, ())] if isinstance(e, ast.Name) else [e]
+        return bool(made) and all(isinstance(v, (ast.List, ast.Tuple)) for v in made)
 
     def _name_counts(self, name: ast.Name, depth: int) -> bool:
         for n, _ in self._assignments:

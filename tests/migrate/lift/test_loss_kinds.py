@@ -294,6 +294,11 @@ SEVERAL = [
     ("mask = y > 1", "loss = F.mse_loss(out[mask], u[mask])"),
     ("at = torch.nonzero(y > 1).squeeze(1)", "loss = F.mse_loss(out[at], u[at])"),
     ("mse = F.mse_loss(out, u)", "loss = mse.sqrt()"),
+    ("steps = [out, out * 2]", "loss = sum((steps[i] - u).abs().mean() for i in range(len(steps)))"),
+    (
+        "steps = (out, out * 2)",
+        "loss = 0.0\nfor i in range(len(steps)):\n    loss += 0.8 ** i * F.mse_loss(steps[i], u)",
+    ),
     ("rows = torch.arange(len(x))", "loss = -out.log_softmax(1)[rows, y].mean()"),
 ]
 

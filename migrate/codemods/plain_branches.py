@@ -308,6 +308,10 @@ class PlainBranches(UnreadBranches):
         new = self._simplified(facts, node, tests)
         if new is None or (isinstance(up, ast.Assert) and new == "True"):  # its numbers are others now
             return
+        if isinstance(up, ast.Assign) and up.value is node and [new] == [*map(ast.unparse, up.targets)]:
+            says = f"`{facts.short(up)}` removed: it changes nothing in a plain script"
+            yield Change(up, self.edit(facts, up, says), None, (up,))  # force = force or world_size > 8
+            return
         gone = tuple(n for n in walk(node) if isinstance(n, (ast.Name, ast.Attribute)) and n not in self._kept)
         says = f"`{facts.short(node)}` became `{' '.join(new.split())}`: {WHY}"
         number = isinstance(up, ast.Call) and ast.unparse(up) == f"bool({ast.unparse(node)})"

@@ -29,6 +29,7 @@ INIT = "dist.init_process_group('nccl')\n"
         ("if dist.is_initialized():\n    a()\nelif x:\n    b()\nelse:\n    raise ValueError('x')\nend()", "if x:\n    b()\nelse:\n    raise ValueError('x')\nend()"),
         ("if dist.is_initialized():\n    a()\nelse:\n    if x:\n        raise ValueError('x')\nend()", "if x:\n    raise ValueError('x')\nend()"),
         ("f(shuffle=not dist.is_initialized())", "f(shuffle=True)"),
+        ("force = force or dist.get_world_size() > 8\ngo(force)", "go(force)"),
         ("many = dist.get_world_size() > 1\nf(shuffle=many, n=many)", "many = False\nf(shuffle=False, n=many)"),
         ("f(batch_size=batch // dist.get_world_size())", "f(batch_size=batch)"),
         ("f(batch_size=int(batch / dist.get_world_size()))", "f(batch_size=batch)"),

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from . import collectives, environment, kept, placed, settings
+from .accelerators.current import be_on_own_card
 from .checkpoint.write import write_atomically
 from .data import divide_loader, move_to
 from .data.divide import bounds
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from .draws import OneStream
 
 REDUCTIONS = ("mean", "sum")
+be_on_own_card()  # as it is imported: a script may place things above its Trainer
 
 
 class Runtime:

@@ -17,7 +17,7 @@ from ..facts.script import Facts
 from ..facts.wrapped import WRAPPERS
 from ..report import Note
 from .base import Change, Codemod, Insertion
-from .branch_rewrites import body_only
+from .branch_rewrites import body_only, else_only
 from .rewrites import source
 
 FUNCTION = "torch.nn.parallel.data_parallel"
@@ -81,7 +81,12 @@ class PlainParallel(Codemod):
             ):
                 gone.update(walk(item))
                 says = f"`with {facts.short(item)}:` removed: the runtime brings the gradients together"
-                yield Change(s, self.edit(facts, item, says), body_only, (s.items[0],))
+                twins = _twins(facts, s)
+                if twins is not None:
+                    rewrite, parts = (else_only, (twins.test, s)) if s in twins.body else (body_only, (twins.test, s))
+                    yield Change(twins, self.edit(facts, item, says), rewrite, parts)
+                else:
+                    yield Change(s, self.edit(facts, item, says), body_only, (s.items[0],))
         for made, opened in self._contexts(facts, [*held, *joined]):
             gone.update(n for given in made for n in walk(given))
             for given in made:
@@ -206,6 +211,16 @@ def _is_value(facts: Facts, wrapper: ast.expr) -> bool:
             return isinstance(up, ast.Return)
         child = up
     return False
+
+
+def _twins(facts: Facts, s: ast.With) -> ast.If | None:
+    """`if more:` `with model.no_sync(): loss.backward()` `else: loss.backward()`: what differs by the `with` alone."""
+    up = facts.scopes.parents.get(s)
+    if not isinstance(up, ast.If) or facts.text.is_elif(up) or not (up.body == [s] or up.orelse == [s]):
+        return None
+    other = up.orelse if s in up.body else up.body
+    looks = not any(isinstance(n, (ast.Call, ast.NamedExpr, ast.Await)) for n in walk(up.test))
+    return up if looks and [*map(ast.unparse, other)] == [*map(ast.unparse, s.body)] else None
 
 
 def _opened(facts: Facts, read: ast.expr) -> tuple[ast.With | None, bool]:

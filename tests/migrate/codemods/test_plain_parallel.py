@@ -68,6 +68,10 @@ WRAPPED = "from contextlib import nullcontext\nfrom torch.nn.parallel import Dis
     [
         ("with net.no_sync():\n    # held\n    step()", "# held\nstep()"),
         ("with net.no_sync() if i % 2 else nullcontext():\n    step()", "step()"),
+        ("if i % 2:\n    with net.no_sync():\n        step()\nelse:\n    step()  # together", "step()  # together"),
+        ("# at last\nif last:\n    step()\nelse:\n    with net.no_sync():\n        step()", "# at last\nstep()"),
+        ("if i:\n    with net.no_sync():\n        a()\nelse:\n    b()", "if i:\n    a()\nelse:\n    b()"),
+        ("if f():\n    with net.no_sync():\n        a()\nelse:\n    a()", "if f():\n    a()\nelse:\n    a()"),
         ("with (nullcontext() if last else net.no_sync()):\n    step()", "step()"),
         ("how = net.no_sync if i % 2 else nullcontext\nwith how():\n    # held\n    step()", "# held\nstep()"),
         ("how = nullcontext() if i % 2 else net.no_sync()\nwith how:\n    step()", "step()"),

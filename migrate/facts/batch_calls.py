@@ -256,6 +256,8 @@ class BatchCall:
             if name == "arange" and len(self.call.args) == 3 and any(v.counts for v in everything):
                 return Value(order=True)  # torch.arange(len(x) - 1, -1, -1)
             return numbered(self.call, name, everything) if name == "arange" else replace(PLAIN, counts=sized)
+        if name == "scaled_dot_product_attention" and of.rows:
+            return self._mixes(of)
         if name in ALIKE and (found := alike(self.run, self.call)) is not None:
             return found
         if name in SPACED:
@@ -452,7 +454,8 @@ class BatchCall:
     def _parts(self, name: str, of: Value, offset: int) -> Value:
         dims = self._dims(PARTS[name] + offset) or [0]
         if dims[0] != of.dim:
-            return replace(of, holds=True)
+            gone = name == "unbind" and 0 <= dims[0] < of.dim
+            return replace(of, holds=True, dim=of.dim - gone)
         if of.views == 1:
             return self._mixes(replace(of, holds=True))  # halves of a batch are other pairs than those of its parts
         return replace(of, views=1, holds=True)

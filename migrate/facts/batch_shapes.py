@@ -68,7 +68,8 @@ class Shapes:
         if value.loose and name in self._tensors:
             value = replace(value, loose=False)
         if value.kind != "batch" or value.dim != 0:
-            return replace(value, holds=True) if value.kind == "batch" and self.is_tuple(name) else value
+            several = value.kind == "batch" and value.loose and self.is_tuple(name)
+            return replace(value, holds=True) if several else value
         rank = self.rank(name)
         if rank and not value.items and (value.holds or not value.rank):
             return replace(value, holds=False, rank=rank)  # what has dimensions is no tuple

@@ -29,9 +29,11 @@ def moved_by(run: Run, call: ast.Call, name: str, of: Value, offset: int) -> Val
         source = call.args[0] if offset and call.args else getattr(call.func, "value", call)
         return run.turned(of, source)
     if name in SWAPS and len(args) == 2:
-        return replace(of, last=False, dim=args[1] if of.dim == args[0] else args[0] if of.dim == args[1] else of.dim)
+        to = args[1] if of.dim == args[0] else args[0] if of.dim == args[1] else of.dim
+        return replace(of, last=False, dim=to, loose=False)  # which a tensor alone has
     if name == "permute" and of.dim in args:
-        return replace(of, dim=args.index(of.dim), last=args[-1] == of.dim)
+        rows = len(args) > 3 and args[-2] == of.dim
+        return replace(of, dim=args.index(of.dim), last=args[-1] == of.dim, rows=rows, loose=False)
     if name == "unsqueeze" and args:
         of = replace(of, flat=False, last=False, apart=args[0] > of.dim or args[0] < 0, rank=of.rank and 3)
         return replace(of, dim=of.dim + (0 <= args[0] <= of.dim))

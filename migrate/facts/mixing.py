@@ -243,6 +243,8 @@ class Run:
         elif isinstance(target, (ast.Tuple, ast.List)):
             if isinstance(source, ast.Subscript) and isinstance(source.slice, ast.Slice):
                 value = replace(self.value(source.value), holds=True)  # a, b = views[:2]: of a tuple or a list
+            elif value.kind == "batch" and value.dim > 0 and not (value.holds or value.loose):
+                value = replace(value, dim=value.dim - 1)  # q, k, v = qkv.permute(2, 0, 3, 1, 4)
             same = isinstance(source, (ast.Tuple, ast.List)) and len(source.elts) == len(target.elts)
             for i, t in enumerate(target.elts):
                 part = source.elts[i] if same else None  # type: ignore[union-attr]
@@ -437,7 +439,7 @@ class Run:
         if right.kind == "batch" and right.own and right.own == ast.unparse(first):
             right = replace(right, dim=1 - right.dim, own="")  # z @ z.mT: nothing shows that there is a z a sample
         if left.kind == right.kind == "batch":
-            if left.dim == 1 or right.dim == 1:
+            if left.dim == 1 or right.dim == 1 or (left.rows and right.rows):
                 self.flow.mixes.append(e)  # z @ z.t(), z.t() @ z
             elif right.own:
                 return replace(left, met=e)

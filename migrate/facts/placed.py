@@ -441,12 +441,21 @@ class Placed:
             return bool(batches) and drawn is not None and gives_placed(self.facts, up, drawn)
         if isinstance(up, ast.Assign):
             if child is store:
+                if (filled := self._filled(store, up.value)) is not None:
+                    return filled
                 return _adds_to(up.value, getattr(store, "id", "")) or self.by_runtime(up.value)
             return self._unpacked(up, child, store)
         if isinstance(up, (ast.NamedExpr, ast.AnnAssign)):
             return up.value is not None and self.by_runtime(up.value)
         subject = matched(self.facts, store)
         return self.by_runtime(subject) if subject is not None else isinstance(up, ast.AugAssign)
+
+    def _filled(self, store: ast.AST, value: ast.expr) -> bool | None:
+        """Of a list that begins empty: whether the runtime places all that is put into it; None where nothing shows."""
+        if not isinstance(store, ast.Name) or not isinstance(value, ast.List) or value.elts:
+            return None
+        held = self.facts.tensors.filled.held(store.id, self.facts.scopes.scope_of(store))
+        return all(map(self.by_runtime, held.elements)) if held is not None and held.elements else None
 
     def _is_none(self, store: ast.AST) -> bool:
         up = self.facts.scopes.parents.get(store)

@@ -234,6 +234,41 @@ def test_what_a_network_makes_of_the_steps_of_a_series_is_divided(name):
     assert result.plan == "module" and "divide_batches" not in result.text
 
 
+HEADS = "self.cell(x[:, None].expand(-1, 6, 5)).{view}(len(x), 6, 3, 2, 4).permute({order})"
+ATTENDS = "(q @ k.transpose(-2, -1)).softmax(-1) @ v"
+BY_SUMS = "torch.einsum('bhij,bhjd->bhid', torch.einsum('bhid,bhjd->bhij', q, k).softmax(-1), v)"
+TAKEN = {
+    "unpacked": "q, k, v = {heads}",
+    "unpacked by a name": "qkv = {heads}\n        q, k, v = qkv",
+    "by numbers": "qkv = {heads}\n        q, k, v = qkv[0], qkv[1], qkv[2]",
+    "unbound": "q, k, v = {heads}.unbind(0)",
+    "unbound by a name": "qkv = {heads}\n        q, k, v = torch.unbind(qkv, 0)",
+}
+
+
+def attending(taken, order="2, 0, 3, 1, 4", attends=ATTENDS, view="view"):
+    line = TAKEN[taken].format(heads=HEADS.format(order=order, view=view))
+    text = in_a_network("h").replace("        h = self.inner(x)\n", f"        {line}\n        HEAD\n")
+    text = text.replace("HEAD", f"h = ({attends}).transpose(1, 2).reshape(len(x), 6, 8).mean(1)[:, :3] + self.inner(x)")
+    return text.replace("        self.inner =", "        self.cell = nn.Linear(5, 24)\n        self.inner =")
+
+
+@pytest.mark.parametrize("taken", TAKEN)
+@pytest.mark.parametrize("attends", [ATTENDS, BY_SUMS, "F.scaled_dot_product_attention(q, k, v)"])
+def test_attention_to_the_other_parts_of_a_sample_is_divided(taken, attends):
+    text = attending(taken, attends=attends)
+    assert "divide_batches" not in check_same(text, "module")
+
+
+@pytest.mark.parametrize("taken", TAKEN)
+@pytest.mark.parametrize("attends", [ATTENDS, BY_SUMS, "F.scaled_dot_product_attention(q, k, v)"])
+def test_attention_to_the_other_samples_is_not(taken, attends):
+    text = attending(taken, order="2, 3, 1, 0, 4", attends=attends).replace(
+        ".transpose(1, 2).reshape", ".permute(2, 1, 0, 3).reshape"
+    )
+    assert "divide_batches = False" in check_same(text, "module")
+
+
 BY_METHOD = NETWORK.replace(
     "\n\nmodel = ", "\n    def scored(self, x, y):\n        return F.cross_entropy(GIVEN, y)\n\n\nmodel = "
 )

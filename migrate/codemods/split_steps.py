@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ..facts.arguments import argument_at
-from ..facts.asked_parts import PARTS, asked_mode, gives_parts
+from ..facts.asked_parts import PARTS, asked_mode, gives_parts, of_runtime
 from ..facts.batch_values import BATCH, Flow
-from ..facts.classes import STEPS
+from ..facts.classes import STEPS, Function
 from ..facts.nodes import walk, walk_own
 from ..facts.script import Facts
 from ..report import Note
@@ -38,9 +38,11 @@ class SplitSteps(Codemod):
         self.left: list[Note] = []
         for c in facts.classes.run_by_trainer:
             asked = gives_parts(facts, c)
+            methods = facts.classes.methods(c)
+            if asked_mode(facts) not in (None, *PARTS) and of_runtime(facts, c) and not _says_how(c):
+                self._of_processes(facts, c, methods.get(f"{KINDS[0]}_step"))
             if asked is False:
                 continue
-            methods = facts.classes.methods(c)
             helpers: dict[str, list[_Place]] = {}
             alone: list[_Place] = []
             for kind in KINDS:
@@ -118,6 +120,16 @@ class SplitSteps(Codemod):
     def _leave(self, facts: Facts, place: _Place, why: str) -> None:
         where = f"`{facts.short(place.first)}` in {place.f.name} mixes the samples of a batch"
         self._note(facts, place.first, f"{where}, of which dp and ddp2 give a part: not split: {why}")
+
+    def _of_processes(self, facts: Facts, c: ast.ClassDef, step: Function | None) -> None:
+        """A training step that mixes its samples: each rank has a share of the batch, where the module allows that."""
+        left, self.left = self.left, []  # what else is told of it is told where it is cut
+        place = self._place(facts, c, step, None) if isinstance(step, ast.FunctionDef) else None
+        self.left = left
+        if place is not None:
+            where = f"`{facts.short(place.first)}` in {place.f.name} mixes the samples of a batch"
+            says = "of several processes each mixes its own"
+            self._note(facts, place.first, f"{where}: {says}; `divide_batches = False` in {c.name} gives it the whole")
 
     def _may(self, facts: Facts, f: ast.FunctionDef, node: ast.AST) -> None:
         says = f"`{facts.short(node)}` in {f.name} may mix the samples of a batch, of which dp and ddp2 give a part"
@@ -208,6 +220,11 @@ class _Place:
     at: int
     first: ast.AST
     batch: str
+
+
+def _says_how(c: ast.ClassDef) -> bool:
+    """Whether a class says how its batches are divided."""
+    return any(n.id == "divide_batches" for s in c.body if isinstance(s, ast.Assign) for n in walk(s, ast.Name))
 
 
 def _called_again(facts: Facts, method: ast.FunctionDef, call: ast.Call, found: Cut) -> str:

@@ -40,7 +40,7 @@ def gives_parts(facts: Facts, c: ast.ClassDef) -> bool | None:
     On ptmigrate's runtime every module may be run by `ptrun --strategy dp`. Lightning's modules are run by the
     script's Trainer: since Lightning 2 that has neither dp nor a method that would see the parts together.
     """
-    if _of_runtime(facts, c, 0):
+    if of_runtime(facts, c):
         return asked_mode(facts) in (None, *PARTS)
     there = (o.facts() for o in facts.others if "Trainer" in o.text)
     files = [facts, *(f for f in there if f is not None)]
@@ -50,16 +50,16 @@ def gives_parts(facts: Facts, c: ast.ClassDef) -> bool | None:
     return None if None in asked or not asked else False
 
 
-def _of_runtime(facts: Facts, c: ast.ClassDef, depth: int) -> bool:
+def of_runtime(facts: Facts, c: ast.ClassDef, depth: int = 0) -> bool:
     """Whether a class derives from ptmigrate's Module, through bases of this file or of others, too."""
     for base in c.bases if depth < DEEP else ():
         if (facts.names.resolve(base) or "").startswith("ptmigrate."):
             return True
         own = [d for d in facts.walk(ast.ClassDef) if isinstance(base, ast.Name) and d.name == base.id and d is not c]
-        if own and _of_runtime(facts, own[0], depth + 1):
+        if own and of_runtime(facts, own[0], depth + 1):
             return True
         there = found_there(facts, base) if not own else None
-        if there is not None and isinstance(there[2], ast.ClassDef) and _of_runtime(there[1], there[2], depth + 1):
+        if there is not None and isinstance(there[2], ast.ClassDef) and of_runtime(there[1], there[2], depth + 1):
             return True
     return False
 

@@ -324,7 +324,6 @@ def test_what_cannot_be_cut_is_told(source, why):
 @pytest.mark.parametrize(
     "source",
     [
-        HEAD + step("return self(batch).softmax(0).sum()") + "pl.Trainer(strategy='ddp')\n",
         HEAD
         + step("return self(batch)")
         + "\n    def training_step_end(self, z):\n        return z.softmax(0).sum()\n",
@@ -413,3 +412,26 @@ def test_a_power_of_a_loss_that_training_logs_under_dp_is_told():
     check_unchanged(HEAD + step(body) + "pl.Trainer(strategy='dp')\n", [told])
     check_unchanged(HEAD + step(body) + "pl.Trainer(strategy='ddp')\n", [])
     check_unchanged(HEAD + step(body.replace("torch.exp(loss)", "loss * 2")) + "pl.Trainer(strategy='dp')\n", [])
+
+
+SOFTMAX = "return self(batch).softmax(0).sum()"
+OWN = "`self(batch).softmax(0)` in training_step mixes the samples of a batch: of several processes each mixes its own"
+
+
+@pytest.mark.parametrize("strategy", ["ddp", "ddp_spawn", "horovod"])
+def test_what_each_of_several_processes_mixes_is_told(strategy):
+    text = f"{HEAD}{step(SOFTMAX)}\nTrainer(strategy='{strategy}')\n"
+    notes = [n.message for n in migrated(text, "PTM430").attention]
+    assert f"{OWN}; `divide_batches = False` in Net gives it the whole" in notes
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        f"{HEAD}{step(SOFTMAX)}\nTrainer(strategy='dp')\n",  # one process, whose parts come together
+        f"{HEAD}{step(SOFTMAX)}".replace("    def __init__", "    divide_batches = False\n\n    def __init__", 1),
+        HEAD + step("return self(batch).softmax(1).sum()"),
+    ],
+)
+def test_where_none_has_a_share_it_is_not(source):
+    assert not [n for n in migrated(source, "PTM430").attention if "of several processes" in n.message]

@@ -26,12 +26,15 @@ def works_apart(facts: Facts, node: ast.expr) -> bool:
     """Whether what is moved there is such a network, by its name or as it is made."""
     up = facts.scopes.parents.get(node)
     call = facts.scopes.parents.get(up) if isinstance(up, ast.Attribute) and up.attr in MOVES else None
-    if not (facts.lifting or facts.is_library) or not isinstance(call, ast.Call) or call.func is not up:
+    if not isinstance(call, ast.Call) or call.func is not up:
         return False
     f = next((u for u in facts.scopes.ancestors(call) if isinstance(u, FUNCTIONS)), None)
     name = _name(facts, node, call)
     if not isinstance(f, ast.FunctionDef) or name is None or facts.scopes.scope_of(name).node is not f:
         return False
+    for_others = facts.only_defines or (facts.taken is not None and facts.taken(f.name))
+    if not facts.lifting and not (facts.is_library and for_others):
+        return False  # what a file is started for itself is placed by its runtime
     key = (works_apart, f, name.id)
     if key not in facts.answers:
         facts.answers[key] = False  # while it is asked

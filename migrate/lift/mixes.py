@@ -6,7 +6,9 @@ import ast
 import re
 from dataclasses import replace
 
+from ..facts.batch_operations import DECOMPOSED
 from ..facts.batch_values import BATCH, Flow, Value
+from ..facts.loops import last_part
 from ..facts.nodes import walk
 from ..facts.one_number_items import one_number_places
 from ..facts.script import Facts
@@ -33,6 +35,8 @@ MAY_MIX = (
     "MultiheadAttention", "mean()", "sum()", "max()", "min()", "norm()", "any()", "all()", "item()",
 )  # fmt: skip
 LEFT_OUT = ("ignore_index", "ignore_label")
+# what takes matrices with as many rows as columns: a batch is none
+OF_SQUARES = {"eig", "eigh", "eigvals", "eigvalsh", "slogdet", "logdet", "det", "inv", "cond"}
 STRAIGHT = replace(BATCH, straight=True)
 
 
@@ -58,11 +62,21 @@ def mixes_samples(facts: Facts, train: DataPass) -> CannotLift | None:
     found = (n for n in flow.mixes if any(up in feeds for up in (n, *facts.scopes.ancestors(n))))
     node = next((n for n in found if not (is_mean_along(facts, n) and is_the_loss(facts, n, train.body))), None)
     if node is None:
-        return _decided(facts, flow, feeds)
+        return _decided(facts, flow, feeds) or _may_decompose(facts, flow, feeds)
     inner = flow.within.get(node)
     where = f": {flow.there[node]}" if node in flow.there else ""
     where = f": `{facts.short(inner)}` in {_place(facts, inner)}" if inner is not None else where
     return CannotLift(node, f"`{facts.short(node)}` mixes the samples of a batch{where}")
+
+
+def _may_decompose(facts: Facts, flow: Flow, feeds: set[ast.stmt]) -> CannotLift | None:
+    """`torch.svd(out)`: of the one matrix that all samples are the rows of, where no more dimensions show."""
+    for node in flow.may_mix:
+        decomposed = isinstance(node, ast.Call) and last_part(node.func) in DECOMPOSED - OF_SQUARES
+        if decomposed and any(up in feeds for up in (node, *facts.scopes.ancestors(node))):
+            says = f"`{facts.short(node)}` may mix the samples of a batch: how many dimensions it has does not show"
+            return CannotLift(node, says)
+    return None
 
 
 def _decided(facts: Facts, flow: Flow, feeds: set[ast.stmt]) -> CannotLift | None:

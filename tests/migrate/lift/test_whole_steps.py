@@ -92,3 +92,25 @@ def test_a_loss_of_another_file_that_compares_samples_gets_whole_batches():
 def test_what_makes_its_samples_compares_none(name):
     text = NESTED.replace("import time\n", f"import time\nfrom views import {name}\n{name}(size=8)\n")
     assert "divide_batches = False" not in migrate_text(text).text
+
+
+@pytest.mark.parametrize(
+    ("more", "mixes"),
+    [
+        ("torch.svd(out)[1].mean()", True),  # out may be a matrix a sample, and nothing shows it
+        ("torch.linalg.matrix_norm(out)", True),
+        ("torch.linalg.qr(out)[1].abs().mean()", True),
+        ("torch.linalg.inv(out[:, :, None] @ out[:, None] + torch.eye(3)).mean()", False),
+        ("compared(*(out, out * 2))", True),
+        ("compared(*[out, out * 2])", True),
+        ("apart(*(out, out * 2))", False),
+    ],
+)
+def test_matrices_and_what_is_given_by_a_star(more, mixes):
+    text = NESTED.replace("loss = criterion(out, y)", f"loss = criterion(out, y) + {more}")
+    helpers = "def compared(a, b):\n    return (a @ b.T).softmax(1).pow(2).mean()\n\n\n"
+    helpers += "def apart(a, b):\n    return (a - b).pow(2).mean()\n\n\n"
+    assert more in text
+    text = text.replace("\nfor epoch in", f"\n{helpers}for epoch in", 1)
+    result = migrate_text(text)
+    assert result.plan == "module" and ("divide_batches = False" in result.text) is mixes

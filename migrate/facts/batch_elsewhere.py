@@ -76,7 +76,10 @@ def made_by_functions(of: BatchCall) -> Value | None:
         elif home is run.facts:
             found.append(as_if(run, call, ast.Call(e, call.args, call.keywords)))
         elif isinstance(e, ast.Call) and file is not None and (there := _object_there(home, e, file)) is not None:
-            found.append(_run_there(of, there))
+            if there.holder is not None and is_loss_class(there.facts, there.holder):
+                found.append(_run_there(of, there))
+            elif run.mixing.networks is not None and (mixed := _through_network(of, there)) is not None:
+                found.append(mixed)
         elif file is not None:
             found += [_run_there(of, There(file, home, g, None)) for g in _functions_there(home, e)]
     return run.joined(found) if found else None
@@ -95,14 +98,14 @@ def _functions_there(home: Facts, e: ast.expr) -> list[ast.FunctionDef]:
 
 
 def _object_there(home: Facts, made: ast.Call, file: OtherFile) -> There | None:
-    """What an object of another file runs when it is called, where a function is followed so."""
+    """What an object of another file runs when it is called."""
     name = made.func.id if isinstance(made.func, ast.Name) else ""
     own = [c for c in home.walk(ast.ClassDef) if c.name == name]
     if len(own) != 1:
         there = defined_there(home, made.func)
-        return there if there is not None and there.holder and is_loss_class(there.facts, there.holder) else None
+        return there if there is not None and there.holder is not None else None
     f = home.classes.methods(own[0]).get("forward" if own[0] in home.classes.modules else "__call__")
-    return There(file, home, f, own[0]) if f is not None and is_loss_class(home, own[0]) else None
+    return There(file, home, f, own[0]) if f is not None else None
 
 
 def _followed(of: BatchCall, there: There, mixing: Mixing) -> Flow:

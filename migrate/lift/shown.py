@@ -13,6 +13,7 @@ from typing import TypeGuard
 
 from ..facts.arguments import given_to
 from ..facts.nodes import COMPREHENSIONS, children, walk
+from ..facts.placed import MAKES_TENSORS
 from ..facts.script import Facts
 from .as_given import as_given
 from .called_networks import is_network
@@ -34,6 +35,7 @@ PICTURES = {
 SAVES = ("torch.save", "numpy.save", "numpy.savez", "numpy.savetxt", "json.dump", "pickle.dump")
 LIBRARIES = ("torch", "F", "math", "np", "numpy")
 LOGARITHMS = ("log_softmax", "log_prob", "log_likelihood", "log_abs_det_jacobian", "log_sigmoid", "log_normal_", "log_")
+OF_VALUES = ("tensor", "as_tensor", "from_numpy", "load")
 NUMBERS = (
     "item",
     "detach",
@@ -177,6 +179,8 @@ class Shown:
             return
         if isinstance(node, ast.FormattedValue) and names_itself(self.facts, node):
             return
+        if isinstance(node, ast.Call) and _is_made_by_size(self.facts, node):
+            return
         if isinstance(node, (ast.Call, ast.BinOp, ast.Name, ast.UnaryOp, ast.Subscript)):
             kind = self.sums.kind(node) if self.sums.of_the_samples(node) else None
             if kind is not None and not (kind == "mean" and _is_cut(node)):
@@ -202,6 +206,14 @@ class Shown:
             self.sums.alike(e) or self.sums.kind(e) is not None or (_computes(e) and self._all_brought(e))
             for e in (node.left, node.right)
         )
+
+
+def _is_made_by_size(facts: Facts, call: ast.Call) -> bool:
+    """`torch.zeros(len(x), 6)`, `x.new_zeros(len(x), 6)`: the samples are this process's."""
+    full = facts.names.resolve(call.func)
+    if full is not None:
+        return full in MAKES_TENSORS and full.rpartition(".")[2] not in OF_VALUES
+    return isinstance(call.func, ast.Attribute) and call.func.attr.startswith("new_") and call.func.attr != "new_tensor"
 
 
 def _given_beyond(f: ast.FunctionDef, call: ast.Call) -> Iterator[tuple[str, ast.expr]]:

@@ -122,3 +122,9 @@ def test_a_network_is_told_of_its_own_samples(tmp_path):
     save = "\ntorch.save(model.state_dict(), 'net.pt')\n"
     one, two = (torch.load(f / "net.pt") for f in on_one_and_two(tmp_path, text + save, result + save))
     torch.testing.assert_close(two, one, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("made", ["torch.zeros(len(y), 2)", "torch.full((len(y),), 1.0)", "x.new_ones(len(x))"])
+def test_what_is_made_for_each_sample_is_as_long_as_the_share(made):
+    result = check_same(SCRIPT.replace("STEP", f"states = []\n        states.append({made})"), "module")
+    assert f"states.append({made.partition(')')[0]}" in result

@@ -1,7 +1,8 @@
 """Networks that are made where they are handed on, by a function, from a table, in a chain of layers: followed, too."""
 
 import pytest
-from ptmigrate.migrate.migrate import migrate_text
+from ptmigrate.migrate.migrate import Options, migrate_text
+from ptmigrate.migrate.project import collect, migrate_all
 
 SCRIPT = """
 import copy
@@ -121,3 +122,16 @@ def test_what_mixes_its_samples_gets_whole_batches(made, by_name):
 def test_what_does_not_is_divided(made, by_name):
     result = migrate_text(script(made, by_name))
     assert "divide_batches" not in result.text and not result.attention
+
+
+@pytest.mark.parametrize(("kind", "mixes"), [("Code", True), ("Plain", False)])
+def test_one_that_a_function_of_another_file_makes(tmp_path, kind, mixes):
+    head, _, training = SCRIPT.partition("def train")
+    (tmp_path / "models.py").write_text(f"{head}def get(name):\n    return {kind}(4)\n")
+    imports = "import torch\nfrom torch.utils.data import DataLoader, TensorDataset\nfrom models import get\n\n\n"
+    text = f"{imports}def train{training}".replace('first = Code()\nkind = NETS["code"]\n', "")
+    (tmp_path / "main.py").write_text(text.replace("MADE", 'get("it").to(device)').replace("GIVEN", "net"))
+    (main,) = [m for m in migrate_all(collect([tmp_path / "main.py"]), Options()) if m.path.name == "main.py"]
+    told = [n.message for n in main.report.attention]
+    assert any("`h.detach().sum(0)` in Code.forward() of models.py" in m for m in told) is mixes
+    assert (b"divide_batches = False" in main.data) is mixes

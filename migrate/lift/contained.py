@@ -7,6 +7,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator
 
+from ..facts.other_files import found_there
 from ..facts.scopes import Scope
 from ..facts.script import Facts
 from .networks import OF_NETWORKS, asks, made_network, unchained
@@ -35,6 +36,8 @@ def registered(
 
     `given_too`: what else it is given, by name. `may_miss`: whether it may have no value.
     """
+    if _registers_itself(facts, name, scope):
+        return []
     held = list(_held(facts, name, scope))
     networks = [n for n in held if _may_be_network(facts, n)]
     listed = [n for n in held if _lists_networks(facts, n) and not (isinstance(n, ast.Name) and n.id in given_too)]
@@ -57,6 +60,13 @@ def registered(
         lines.append(f'{unit}if hasattr(network, "named_parameters"):')
         inner += unit
     return [*lines, f'{inner}self.add_module(f"{attribute}_{{number}}", network)']
+
+
+def _registers_itself(facts: Facts, name: str, scope: Scope) -> bool:
+    """`nets = nn.ModuleList([])`, which is a network by itself."""
+    values = facts.devices.assigned(name, scope) or []
+    made = [facts.names.resolve(v.func) if isinstance(v := unchained(value), ast.Call) else None for value in values]
+    return bool(made) and all(full is not None and full.startswith("torch.nn.Module") for full in made)
 
 
 def _held(facts: Facts, name: str, scope: Scope) -> Iterator[ast.expr]:
@@ -199,4 +209,10 @@ def _is_network(facts: Facts, node: ast.expr, deep: int = 0) -> bool:
     full = facts.names.resolve(node.func) or ""
     of_torch = full.startswith(NETWORKS) and not full.startswith("torch.nn.functional.")
     local = isinstance(node.func, ast.Name) and any(c.name == node.func.id for c in facts.classes.modules)
-    return (of_torch and full.rpartition(".")[2][:1].isupper()) or local
+    return (of_torch and full.rpartition(".")[2][:1].isupper()) or local or _is_module_there(facts, node.func)
+
+
+def _is_module_there(facts: Facts, func: ast.expr) -> bool:
+    """Whether a name stands for a network's class of another file."""
+    found = found_there(facts, func) if facts.others else None
+    return found is not None and found[2] in found[1].classes.modules

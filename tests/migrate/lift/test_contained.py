@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.migrate.running import check_same
+from tests.migrate.running import check_project_on_card, check_same
 
 HEAD = """
 import torch
@@ -89,6 +89,10 @@ def test_so_do_those_of_a_list_in_it(made, first, second):
         (f"a, b = {MADE}, {MADE}\nnets = [a, b]\n{ALL.replace('NETS', '(a, b)')}", "nets[0]", "b"),
         (f"net = {MADE}\nscales = [2.0, 3.0]\n{SGD}", "net", "scales[0] * net"),
         (f"nets = nn.ModuleList([{MADE}, {MADE}])\n{ALL.replace('NETS', 'nets')}", "nets[0]", "nets[1]"),
+        (
+            f"nets = nn.ModuleList([])\nfor _ in 'ab':\n    nets.append({MADE})\n{ALL.replace('NETS', 'nets')}",
+            "nets[0]", "nets[1]",
+        ),
     ],
 )  # fmt: skip
 def test_what_it_has_already_and_what_is_no_network_are_left_alone(made, first, second):
@@ -108,3 +112,15 @@ def test_where_the_trainer_would_switch_their_modes_the_switches_stay_the_script
     )
     text = check_same(HEAD + made + loaders + loop, "module")
     assert "add_module" in text and "self.net.eval()" in text and "validation_step" not in text
+
+
+def test_those_of_another_files_class_are_parts_too(tmp_path):
+    kinds = "import torch\n\n\nclass Net(torch.nn.Linear):\n    pass\n\n\nclass Wide(torch.nn.Module):\n"
+    kinds += "    def __init__(self):\n        super().__init__()\n        self.fc = torch.nn.Linear(3, 2)\n\n"
+    kinds += "    def forward(self, x):\n        return self.fc(x)\n"
+    made = "from kinds import Wide\nnets = [Wide(), Wide()]\n[n.to(device) for n in nets]\n" + ALL.replace(
+        "NETS", "nets"
+    )
+    text = HEAD + made + LOOP.replace("FIRST", "nets[0]").replace("SECOND", "nets[1]")
+    texts = check_project_on_card(tmp_path, main=text, kinds=kinds)
+    assert 'self.add_module(f"nets_{number}", network)' in texts["main"]

@@ -11,6 +11,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from ..facts.filled_lists import ADDS_ONE
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from .chunks import Binder, Chunk, Variable, Variables
@@ -155,9 +156,11 @@ def _is_read(n: ast.AST) -> bool:
 def _of_the_samples(sums: Sums, train: DataPass, name: str) -> bool:
     """Whether the value comes from the batch: the loop's own names, and what is computed from them."""
     own, running = {n.id for n in walk(train.target, ast.Name)} - {train.index}, running_names(sums.facts, train)
+    filled = list(_filling(train))
     while True:
         left = sums.given.keys() - own - running
         more = {n for n in left if any(_reads(s, own) for s in sums.given[n])}
+        more |= {n for n, c in filled if n in left and any(_reads(a, own) for a in c.args)}
         if not more:
             return name in own
         own |= more
@@ -171,11 +174,18 @@ def _of_totals(
     read = [n for s in given if isinstance(s, ast.Assign) for n in walk(s.value, ast.Name)]
     others = {n.id for n in read if binder.variable(n) not in totals}
     alone = bool(given) and all(isinstance(s, ast.Assign) and len(s.targets) == 1 for s in given)
-    if not alone or name in above:
+    if not alone or name in above or any(n == name for n, _ in _filling(train)):
         return False
     samples = (n for n in others if _of_the_samples(sums, train, n))
     return all(_of_totals(sums, train, n, totals, binder, above | {name}) for n in samples)
 
 
-def _reads(s: ast.stmt, names: set[str]) -> bool:
+def _filling(train: DataPass) -> Iterator[tuple[str, ast.Call]]:
+    """The names of lists that a step fills, each with the call: `terms.append(criterion(out, y))`."""
+    for c in (n for n in _within(train.body) if isinstance(n, ast.Call)):
+        if isinstance(c.func, ast.Attribute) and c.func.attr in ADDS_ONE and isinstance(c.func.value, ast.Name):
+            yield c.func.value.id, c
+
+
+def _reads(s: ast.AST, names: set[str]) -> bool:
     return any(_is_read(n) and n.id in names for n in walk(s))  # type: ignore[attr-defined]

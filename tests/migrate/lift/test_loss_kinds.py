@@ -364,7 +364,13 @@ def test_a_loss_is_what_a_scaler_scales(kind):
 
 
 @pytest.mark.parametrize(
-    "more", ["loss += 1e-3 * sum(p.abs().sum() for p in model.parameters())", "loss = loss + out.mean()", "loss *= 2"]
+    "more",
+    [
+        "loss += 1e-3 * sum(p.abs().sum() for p in model.parameters())",
+        "loss = loss + out.mean()",
+        "loss *= 2",
+        "terms = []\n        terms.append(loss)\n        terms.append(out.abs().mean())\n        loss = sum(terms)",
+    ],
 )
 def test_a_loss_of_several_terms_read_after_its_batches_is_the_whole_batchs(more):
     text = SCALED.replace("KIND", "mean").replace(

@@ -184,6 +184,8 @@ class SyncLogging(Codemod):
     def _when(self, facts: Facts, c: ast.ClassDef, name: str) -> str | None:
         """The source of `sync_dist=` in a method: True in evaluation, what tells training apart in a shared helper."""
         reached = self._reached(facts, c, name)
+        if not reached and facts.taken is not None and facts.taken(c.name) and not facts.classes.callers(c, name):
+            return "not self.training"  # for the steps of a class that another file derives from it
         if not reached & EVALUATION:
             return None
         return "not self.training" if reached - EVALUATION else "True"

@@ -27,6 +27,14 @@ def left_on_cpu(facts: Facts, binder: Binder, name: str) -> bool:
     """Whether a tensor that the script made on the CPU is met there, and by no batch."""
     if facts.without_devices:
         return False
+    key = (left_on_cpu, binder.trunk_scope, name)
+    if key not in facts.answers:
+        facts.answers[key] = False  # while it is asked: order[order]
+        facts.answers[key] = _is_left(facts, binder, name)
+    return bool(facts.answers[key])
+
+
+def _is_left(facts: Facts, binder: Binder, name: str) -> bool:
     reads = list(facts.scopes.reads(name, binder.trunk_scope))
     if any(_indexes_there(facts, binder, r) for r in reads):
         return True

@@ -387,7 +387,7 @@ class ModuleBuilder(ChunkLines):
                 edits.append((a - start, b - start, f"self.{self.variables.attributes[var]}"))
         for a, b, new in sorted(edits, reverse=True):
             text = text[:a] + new + text[b:]
-        return text if "#" in text else " ".join(map(str.strip, text.splitlines())).strip()
+        return text if "#" in text else " ".join(line.rstrip("\\").strip() for line in text.splitlines()).strip()
 
     def _owner(self, passing: object) -> str:
         f = passing.function  # type: ignore[attr-defined]

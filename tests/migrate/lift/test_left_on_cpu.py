@@ -141,3 +141,10 @@ def test_what_indexes_a_buffer_goes_with_it(tmp_path):
         tmp_path, text.replace("GIVEN", "order, classes = torch.randperm(24), torch.zeros(24).long()")
     )
     assert 'self.register_buffer("drawn", drawn' in result
+
+
+@pytest.mark.parametrize("taken", ["order[order]", "order[other]", "other[order[other[order]]]"])
+def test_tensors_that_index_each_other(taken):
+    given = f"order, other = torch.randperm(6), torch.randperm(6)\nboth = {taken}"
+    text = POOL.replace("TAKEN", f"drawn[{taken}].to(device), wanted[other[order]].to(device)").replace("GIVEN", given)
+    check_same(text, "module")

@@ -270,3 +270,18 @@ def test_a_shape_is_lifted_and_runs_the_same(text, plan):
 def test_what_needs_whole_batches_says_so(shape):
     result = check_same(*LIFTED[shape])
     assert "divide_batches = False" in result and ".share" not in result
+
+
+@pytest.mark.parametrize(
+    ("target", "unpacked"),
+    [
+        ("(i,\n         (x,\n          y))", "x, y = batch\n"),
+        ("i, \\\n            (x, y)", "x, y = batch\n"),
+        ("i, (x, \\\n            y)", "x, y = batch\n"),
+        ("i, (x,  # the samples\n            y)", "(x,  # the samples\n"),
+    ],
+)
+def test_a_target_over_several_lines(target, unpacked):
+    text = NESTED.replace("for i, (x, y) in enumerate(train_loader)", f"for {target} in enumerate(train_loader)")
+    assert text != NESTED
+    assert f"        {unpacked}" in check_same(text, "module")

@@ -1,5 +1,7 @@
 import pytest
-from helpers import check, check_unchanged
+from helpers import check, check_unchanged, migrated
+from ptmigrate.migrate.migrate import Options
+from ptmigrate.migrate.project import collect, migrate_all
 
 CODE = "PTM402"
 
@@ -355,3 +357,45 @@ def test_a_module_by_another_name():
 def test_the_first_parameter_of_what_is_no_method(mark):
     text = method("validation_step", 'this.log("a", 1)').replace("(self,", "(this,")
     check_unchanged(text.replace("    def validation", f"    @{mark}\n    def validation"))
+
+
+BASE = """\
+import torch
+from ptmigrate.runtime import Module
+
+
+class Base(Module):
+    def report(self, stage, loss):
+        self.log(stage + "/loss", loss)
+
+    def spread(self, loss):
+        return torch.var(loss)
+"""
+DERIVED = """\
+import torch
+from base import Base
+
+
+class Model(Base):
+    def validation_step(self, batch, batch_idx):
+        self.report("val", self(batch).mean())
+
+    def on_validation_epoch_end(self):
+        self.log("all", torch.ones(1))
+"""
+
+
+def test_a_base_class_of_another_file_logs_for_the_steps_of_this_one(tmp_path):
+    (tmp_path / "base.py").write_text(BASE)
+    (tmp_path / "model.py").write_text(DERIVED)
+    done = {m.path.name: m for m in migrate_all(collect([tmp_path / "model.py"]), Options())}
+    assert b'self.log(stage + "/loss", loss, sync_dist=not self.training)' in done["base.py"].data
+    assert b'self.log("all", torch.ones(1), sync_dist=True)' in done["model.py"].data
+    for m in done.values():
+        m.path.write_bytes(m.data)
+    again = {m.path.name: m.data for m in migrate_all(collect([tmp_path / "model.py"]), Options())}
+    assert again == {name: m.data for name, m in done.items()}
+
+
+def test_by_itself_it_shows_no_step_that_would(tmp_path):
+    assert migrated(BASE, "PTM402").text == BASE

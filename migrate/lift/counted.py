@@ -137,7 +137,10 @@ class Counted:
             giver, given = self.given[e.id]
             return giver._lists(given)
         made = [v for _, _, v in self.stored.get(e.id, ())] if isinstance(e, ast.Name) else [e]
-        return bool(made) and all(isinstance(v, (ast.List, ast.Tuple)) for v in made)
+        asked = (n for n, _ in self.nodes() if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name))
+        if isinstance(e, ast.Name) and any(n.value.id == e.id for n in asked):  # type: ignore[attr-defined]
+            return False  # one that is filled
+        return bool(made) and all(map(_is_written_out, made))
 
     def _name_counts(self, name: ast.Name, depth: int) -> bool:
         for n, _ in self._assignments:
@@ -225,6 +228,11 @@ class Counted:
             return False
         value = self.value(e)
         return value.kind == "batch" and not value.holds
+
+
+def _is_written_out(value: ast.expr) -> bool:
+    parts = value.elts if isinstance(value, (ast.List, ast.Tuple)) else []
+    return bool(parts) and not any(isinstance(p, ast.Starred) for p in parts)
 
 
 def stored_value(n: ast.AST, name: str) -> ast.expr | None:

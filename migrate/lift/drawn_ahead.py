@@ -33,9 +33,9 @@ def _is_drawn(s: ast.stmt) -> bool:
 
 
 def _is_tensor(facts: Facts, read: ast.Name) -> bool:
-    """Whether a network or a function of torch is given it as it is."""
+    """Whether a network, or a function that is one, is given it as it is: `torch.tensor(x)` takes a list."""
     call = facts.scopes.parents.get(read)
     if not isinstance(call, ast.Call) or read not in call.args:
         return False
     full = facts.names.resolve(call.func)
-    return facts.loops.is_model_call(call) if full is None else full.startswith("torch.")
+    return facts.loops.is_model_call(call) if full is None else full.startswith("torch.nn.functional.")

@@ -16,7 +16,7 @@ from .draws import CODE, reached_calls
 from .loaders import values_of
 from .recipe import DataPass
 
-GENERATORS = {"numpy.random.RandomState", "numpy.random.default_rng", "random.Random", "random.SystemRandom"}
+GENERATORS = {"numpy.random.RandomState", "numpy.random.default_rng", "random.Random"}
 SAYS = "has no seed: every process draws numbers of its own from it, where one draws one series: give it a seed"
 
 
@@ -46,6 +46,8 @@ def _generators(facts: Facts, call: ast.Call) -> Iterator[ast.Call]:
     """The generator that a call makes, or that a method is called of, where it has no seed."""
     made: list[ast.expr] = [call]
     owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    if isinstance(owner, ast.Name) and _is_seeded(facts, owner):
+        return
     if isinstance(owner, ast.Name) and (scope := facts.scopes.scope_of(owner).lookup(owner.id)) is not None:
         made += values_of(facts, owner.id, scope)
     for m in made:
@@ -53,3 +55,8 @@ def _generators(facts: Facts, call: ast.Call) -> Iterator[ast.Call]:
             seeds = given_to(m)
             if not seeds or all(isinstance(s, ast.Constant) and s.value is None for s in seeds):
                 yield m
+
+
+def _is_seeded(facts: Facts, owner: ast.Name) -> bool:
+    """`own.seed(3)`, wherever it is called."""
+    return any(isinstance(a.value, ast.Name) and a.value.id == owner.id for a in facts.attributes.get("seed", ()))

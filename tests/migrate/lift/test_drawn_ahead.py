@@ -50,6 +50,7 @@ def test_the_first_goes_where_the_module_is(tmp_path):
     [
         SCRIPT.replace("    x, y = next(drawn)\n", "    x, y = x + 1, y\n"),  # no batch is drawn any more
         SCRIPT.replace("mse_loss(model(x), y)", "mse_loss(model(x[:4]), y[:4])"),  # it may be any sequence
+        SCRIPT.replace("mse_loss(model(x), y)", "mse_loss(model(torch.as_tensor(x)), torch.as_tensor(y))"),
         SCRIPT.replace("drawn)\nfor", "drawn)\nx, y = [1], [2]\nfor"),
     ],
 )

@@ -139,6 +139,7 @@ SEEDED = {
     "of a step": step("out = model(x + np.random.RandomState(epoch).rand())", imports="import numpy as np"),
     "of the script": step("out = model(x * own.random())", "own = random.Random(x=3)", imports="import random"),
     "of no step": step("out = model(x)", "own = random.Random().random()", imports="import random"),
+    "given later": step("out = model(x * own.random())", "own = random.Random()\nown.seed(3)", imports="import random"),
 }
 
 

@@ -294,6 +294,9 @@ SEVERAL = [
     ("mask = y > 1", "loss = F.mse_loss(out[mask], u[mask])"),
     ("at = torch.nonzero(y > 1).squeeze(1)", "loss = F.mse_loss(out[at], u[at])"),
     ("mse = F.mse_loss(out, u)", "loss = mse.sqrt()"),
+    ("rows = []\nrows.extend(y.tolist())", "loss = F.mse_loss(out, u) * len(rows)"),
+    ("rows = [*x]", "loss = F.mse_loss(out, u) * len(rows)"),
+    ("rows = [*out]", "loss = F.mse_loss(torch.stack(rows), u, reduction='sum') / len(rows)"),
     ("steps = [out, out * 2]", "loss = sum((steps[i] - u).abs().mean() for i in range(len(steps)))"),
     (
         "steps = (out, out * 2)",

@@ -17,7 +17,7 @@ from ..facts.arguments import argument_at
 from ..facts.asked_parts import PARTS, asked_mode, gives_parts, of_runtime
 from ..facts.batch_values import BATCH, Flow
 from ..facts.classes import STEPS, Function
-from ..facts.nodes import walk, walk_own
+from ..facts.nodes import FUNCTIONS, walk, walk_own
 from ..facts.script import Facts
 from ..report import Note
 from .base import Change, Codemod
@@ -39,7 +39,7 @@ class SplitSteps(Codemod):
         for c in facts.classes.run_by_trainer:
             asked = gives_parts(facts, c)
             methods = facts.classes.methods(c)
-            if asked_mode(facts) not in (None, *PARTS) and of_runtime(facts, c) and not _says_how(c):
+            if asked_mode(facts) not in (None, *PARTS) and of_runtime(facts, c) and not _says_how(facts, c):
                 self._of_processes(facts, c, methods.get(f"{KINDS[0]}_step"))
             if asked is False:
                 continue
@@ -222,9 +222,10 @@ class _Place:
     batch: str
 
 
-def _says_how(c: ast.ClassDef) -> bool:
-    """Whether a class says how its batches are divided."""
-    return any(n.id == "divide_batches" for s in c.body if isinstance(s, ast.Assign) for n in walk(s, ast.Name))
+def _says_how(facts: Facts, c: ast.ClassDef) -> bool:
+    """Whether a class, or one that it derives from, says how its batches are divided."""
+    own = [s for d in facts.classes.above(c) for s in d.body if not isinstance(s, FUNCTIONS)]
+    return any(n.id == "divide_batches" for s in own for n in walk(s, ast.Name))
 
 
 def _called_again(facts: Facts, method: ast.FunctionDef, call: ast.Call, found: Cut) -> str:

@@ -30,7 +30,7 @@ def moved_by(run: Run, call: ast.Call, name: str, of: Value, offset: int) -> Val
         return run.turned(of, source)
     if name in SWAPS and len(args) == 2:
         to = args[1] if of.dim == args[0] else args[0] if of.dim == args[1] else of.dim
-        return replace(of, last=False, dim=to, loose=False)  # which a tensor alone has
+        return replace(of, last=False, rows=False, dim=to, loose=False)  # which a tensor alone has
     if name == "permute" and of.dim in args:
         rows = len(args) > 3 and args[-2] == of.dim
         return replace(of, dim=args.index(of.dim), last=args[-1] == of.dim, rows=rows, loose=False)
@@ -43,6 +43,7 @@ def moved_by(run: Run, call: ast.Call, name: str, of: Value, offset: int) -> Val
         if of.dim == 0 and not of.holds:  # not `x.view(x.size(0), -1)`
             return replace(of, flat=True, apart=False, rank=0, last=False)
         return replace(of, flat=of.dim == 0)
+    of = replace(of, rows=of.rows and name not in ("view", "reshape", "flatten", "unflatten"))
     if name in ("view", "reshape") and len(given) > 1:
         if of.dim == 0 and not of.holds and (n := numbers(given[0])) and n[0] > 1:
             return _in_groups(run, call, of, n[0], len(given))

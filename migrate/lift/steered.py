@@ -25,8 +25,10 @@ DEPTH = 2  # of functions that call functions
 def steered(facts: Facts, train: DataPass) -> CannotLift | None:
     """Why the step needs whole batches: the first that sets an option or a weight by what the batch gives."""
     given = {n.id for n in walk(train.target, ast.Name)}
+    names = [n for s in train.body for n in walk(s, ast.Name)]
     called = {c.func.id for s in train.body for c in walk(s, ast.Call) if isinstance(c.func, ast.Name)}
-    part = of_the_batch(train, set(), {}) - called  # `net.seen += len(x)` makes no value of the network
+    called -= {n.id for n in names if not isinstance(n.ctx, ast.Load)}
+    part = of_the_batch(train, called, {})  # `net.seen += len(x)` makes no value of the network
     node = next(_steering(facts, train.body, part, given), None)
     return None if node is None else CannotLift(node, f"`{facts.short(node)}` goes by the values of the batch")
 

@@ -429,7 +429,12 @@ def test_what_each_of_several_processes_mixes_is_told(strategy):
     "source",
     [
         f"{HEAD}{step(SOFTMAX)}\nTrainer(strategy='dp')\n",  # one process, whose parts come together
-        f"{HEAD}{step(SOFTMAX)}".replace("    def __init__", "    divide_batches = False\n\n    def __init__", 1),
+        *(
+            f"{HEAD}{step(SOFTMAX)}\nTrainer(strategy='ddp')\n".replace(
+                "    def __init__", f"{says}    def __init__", 1
+            )
+            for says in ("    divide_batches = False\n\n", "    divide_batches: bool = False\n\n")
+        ),
         HEAD + step("return self(batch).softmax(1).sum()"),
     ],
 )

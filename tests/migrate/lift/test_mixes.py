@@ -260,6 +260,15 @@ def test_attention_to_the_other_parts_of_a_sample_is_divided(taken, attends):
     assert "divide_batches" not in check_same(text, "module")
 
 
+def test_samples_that_were_rows_and_come_first_again():
+    turned = "q = self.cell(x[:, None].expand(-1, 6, 5)).view(len(x), 6, 6, 4).permute(1, 2, 0, 3).transpose(0, 2)"
+    text = attending("unpacked").replace(
+        TAKEN["unpacked"].format(heads=HEADS.format(order="2, 0, 3, 1, 4", view="view")), turned
+    )
+    text = text.replace(ATTENDS, "(q @ q.transpose(-2, -1)).softmax(-1) @ q").replace("len(x), 6, 8)", "len(x), 6, 24)")
+    assert "divide_batches" not in check_same(text, "module")
+
+
 @pytest.mark.parametrize("taken", TAKEN)
 @pytest.mark.parametrize("attends", [ATTENDS, BY_SUMS, "F.scaled_dot_product_attention(q, k, v)"])
 def test_attention_to_the_other_samples_is_not(taken, attends):

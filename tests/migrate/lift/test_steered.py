@@ -31,6 +31,11 @@ STEERED = {
     ),
     "gradients, set": script(between="        for p in model.parameters():\n            p.grad *= loss.detach()\n"),
     "weights": script("        for n, p in model.named_parameters():\n            p.data.add_(out.mean().item())\n"),
+    "what is made of the batch, and called": script(
+        "        scale = torch.nn.Threshold(loss.item(), 0)\n        scale(out)\n"
+        "        set_rate(optimizer, scale.threshold)\n",
+        above=HELPER,
+    ),
     "one weight": script("        model[0].bias.data += out.mean(0).mean().item()\n"),
 }
 NOT = {
@@ -39,6 +44,9 @@ NOT = {
         "for x, y in train_loader", "for i, (x, y) in enumerate(train_loader)"
     ),
     "by the epoch": script("        for g in optimizer.param_groups:\n            g['lr'] = 0.1 / (epoch + 1)\n"),
+    "by what a network is told": script(
+        "        model.seen += len(x)\n        for g in optimizer.param_groups:\n            g['lr'] = model.rate\n",
+        above="\nmodel.seen, model.rate = 0, 0.1\n"),
     "clamped": script("        for p in model.parameters():\n            p.data.clamp_(-0.1, 0.1)\n"),
     "gradients by a number": script(between="        for p in model.parameters():\n            p.grad.mul_(0.5)\n"),
     "the samples themselves": script("        x.data.add_(out.mean(1, keepdim=True).detach())\n"),

@@ -116,8 +116,23 @@ class Shown:
         while isinstance(at, (ast.Attribute, ast.Subscript)):
             at = at.value
         alone = isinstance(self.facts.scopes.parents.get(call), ast.Expr)
-        alone = alone and not is_network(self.facts, method.value)  # net.reset(len(x)) is of its own samples
+        alone = alone and not self._is_network(method.value)  # net.reset(len(x)) is of its own samples
         return alone and isinstance(at, ast.Name) and at.id not in self.sums.own
+
+    def _is_network(self, node: ast.expr) -> bool:
+        """Whether an object is a network, and no meter that is a module to be moved with one: it has a forward()."""
+        if not is_network(self.facts, node):
+            return False
+        scope = self.facts.scopes.scope_of(node).lookup(node.id) if isinstance(node, ast.Name) else None
+        values = (
+            self.facts.devices.unpacked(node.id, scope) if scope is not None and isinstance(node, ast.Name) else None
+        )
+        kinds = {self.facts.devices.own_movers.class_of(v) for v in values or [node]}
+        c = kinds.pop() if len(kinds) == 1 else None
+        above = self.facts.classes.above(c) if c is not None else []
+        bases = {self.facts.names.resolve(b) for d in above for b in d.bases} - {"torch.nn.Module"}
+        layer = any((full or "").startswith("torch.nn.") for full in bases)
+        return c is None or layer or any("forward" in self.facts.classes.methods(d) for d in above)
 
     def _handed(self, call: ast.Call) -> dict[ast.AST, str]:
         """What a function of the script's own gets: means that are numbers, and whatever it does no more than show."""

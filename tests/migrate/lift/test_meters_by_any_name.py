@@ -128,3 +128,11 @@ def test_a_network_is_told_of_its_own_samples(tmp_path):
 def test_what_is_made_for_each_sample_is_as_long_as_the_share(made):
     result = check_same(SCRIPT.replace("STEP", f"states = []\n        states.append({made})"), "module")
     assert f"states.append({made.partition(')')[0]}" in result
+
+
+def test_a_meter_that_is_a_module_is_none_of_the_networks():
+    text = SCRIPT.replace("class Meter:", "class Meter(nn.Module):").replace(
+        "    def __init__(self):\n", "    def __init__(self):\n        super().__init__()\n", 1
+    )
+    result = check_same(text.replace("STEP", "meter.add(loss.item(), len(y))"), "module")
+    assert f"self.meter.add(self.batch_mean(loss.item()), {SIZE})" in result

@@ -189,7 +189,7 @@ def _trunk_name(binder: Binder, recipe: Recipe, name: str, at: ast.AST) -> str:
     probe = probe or next((n for n in walk(recipe.epoch_loop, ast.Name) if n.id == name), None)
     var = binder.variable(probe) if probe is not None else None
     if not isinstance(var, Variable) or var.owner:
-        raise CannotLift(at, f"`{name}` is made inside the training pass")
+        raise CannotLift(at, f"`{name}` gets its value inside the training pass")
     return var.name
 
 

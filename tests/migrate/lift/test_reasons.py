@@ -60,3 +60,22 @@ def test_a_loop_that_is_lifted_has_no_reason():
     result = migrate_text(SCRIPT + "for epoch in range(2):\n    train(epoch)\n")
     assert result.plan == "module"
     assert not any("the loop is kept" in note.message for note in result.attention)
+
+
+OTHERS = {
+    "train = [1, 2]\n": ("for epoch in range(2):\n    train(epoch)\n", "`train` is more than this function"),
+    "kept = {'sgd': optimizer}\n": (
+        "for epoch in range(2):\n    train(epoch)\n",
+        "`optimizer` gets its value inside the training pass",
+    ),
+}
+
+
+@pytest.mark.parametrize("above", OTHERS)
+def test_names_of_two_things_and_what_a_pass_takes_out(above):
+    loop, why = OTHERS[above]
+    head, _, rest = SCRIPT.partition("\n\ndef train")
+    if "kept" in above:
+        rest = rest.replace("(epoch):\n", "(epoch):\n    optimizer = kept['sgd']\n", 1)
+    result = migrate_text(f"{head}\n{above}\n\ndef train{rest}{loop}")
+    assert result.plan == "loop" and any(why in note.message for note in result.attention), result.attention

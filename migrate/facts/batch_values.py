@@ -28,6 +28,7 @@ class Value:
     apart: bool = False  # a new dimension stands behind that of the samples: `x[:, None]`
     rank: int = 0  # how many dimensions it has, where that shows: 2 after `.flatten(1)`, 3 for three and more
     last: bool = False  # `dim` is the last dimension, as after `x.permute(1, 2, 0)`
+    turned: bool = False  # one tensor, by the name that a permutation of its dimensions was given
     rows: bool = False  # the samples are the rows of matrices, as after `x.permute(2, 3, 1, 0, 4)`
     merged: bool = False  # more than the samples are counted along `dim`, as after `x.flatten(0, 1)`
     width: str = ""  # the size of the last dimension, where the layer that gave it shows: `5` of nn.Linear(6, 5)

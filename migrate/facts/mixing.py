@@ -23,7 +23,7 @@ from .batch_choices import as_if
 from .batch_functions import is_own
 from .batch_networks import Networks
 from .batch_numbers import listed, meet, together
-from .batch_operations import SIZE_ATTRIBUTES
+from .batch_operations import SIZE_ATTRIBUTES, SWAPS
 from .batch_pairs import is_along, spread_apart
 from .batch_places import column, indexed
 from .batch_shapes import Shapes
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from .script import Facts
 
 
+TURNS = {"permute", *SWAPS}
 _MAKES = (ast.Call, ast.Name, ast.Lambda, ast.IfExp, ast.List, ast.Tuple, ast.Dict, ast.BinOp)
 
 
@@ -231,7 +232,7 @@ class Run:
 
     def bind(self, target: ast.expr, value: Value, source: ast.expr | None) -> None:
         if isinstance(target, ast.Name):
-            self.env[target.id] = self.shapes.shown(target.id, value)
+            self.env[target.id] = replace(self.shapes.shown(target.id, value), turned=self._turns(source))
         elif isinstance(target, ast.Attribute) and is_own(target):
             self.env[ast.unparse(target)] = value
         elif isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name) and value.kind != "plain":
@@ -243,13 +244,21 @@ class Run:
         elif isinstance(target, (ast.Tuple, ast.List)):
             if isinstance(source, ast.Subscript) and isinstance(source.slice, ast.Slice):
                 value = replace(self.value(source.value), holds=True)  # a, b = views[:2]: of a tuple or a list
-            elif value.kind == "batch" and value.dim > 0 and not (value.holds or value.loose):
+            elif value.kind == "batch" and value.dim > 0 and not value.holds and self._turns(source):
                 value = replace(value, dim=value.dim - 1)  # q, k, v = qkv.permute(2, 0, 3, 1, 4)
             same = isinstance(source, (ast.Tuple, ast.List)) and len(source.elts) == len(target.elts)
             for i, t in enumerate(target.elts):
                 part = source.elts[i] if same else None  # type: ignore[union-attr]
                 known = self.value(part) if part is not None else value.item(i)
                 self.bind(t, replace(value, holds=False) if known is None else known, part)
+
+    def _turns(self, source: ast.expr | None) -> bool:
+        """`qkv.permute(2, 0, 3, 1, 4)`, or a name for it: one tensor, which is taken apart by its first dimension."""
+        if isinstance(source, ast.Name):
+            return self.value(source).turned
+        func = source.func if isinstance(source, ast.Call) else None
+        last = (self.facts.names.resolve(func) or "").rpartition(".")[2] if func is not None else ""
+        return (last or getattr(func, "attr", "")) in TURNS
 
     # -- expressions -----------------------------------------------------------------------------------------
 

@@ -71,6 +71,11 @@ WRAPPED = "from contextlib import nullcontext\nfrom torch.nn.parallel import Dis
         ("if i % 2:\n    with net.no_sync():\n        step()\nelse:\n    step()  # together", "step()  # together"),
         ("# at last\nif last:\n    step()\nelse:\n    with net.no_sync():\n        step()", "# at last\nstep()"),
         ("if i:\n    with net.no_sync():\n        a()\nelse:\n    b()", "if i:\n    a()\nelse:\n    b()"),
+        (
+            "if i:\n    # not yet\n    with net.no_sync():\n        a()  # keeps\nelse:\n    a()",
+            "if i:\n    # not yet\n    a()  # keeps\nelse:\n    a()",
+        ),
+        ("if i:\n    with net.no_sync():  # not yet\n        a()\nelse:\n    a()  # now", "a()  # now"),
         ("if f():\n    with net.no_sync():\n        a()\nelse:\n    a()", "if f():\n    a()\nelse:\n    a()"),
         ("with (nullcontext() if last else net.no_sync()):\n    step()", "step()"),
         ("how = net.no_sync if i % 2 else nullcontext\nwith how():\n    # held\n    step()", "# held\nstep()"),

@@ -260,6 +260,20 @@ def test_attention_to_the_other_parts_of_a_sample_is_divided(taken, attends):
     assert "divide_batches" not in check_same(text, "module")
 
 
+@pytest.mark.parametrize(
+    ("taken", "left"),
+    [
+        ("a, b = torch.broadcast_tensors(h, h * 2)", "a.sum(0)"),  # two tensors, and no parts of one
+        ("a, b = h[:4].view(2, 2, len(x), 3)", "a.mean(0)"),
+    ],
+)
+def test_what_else_is_unpacked_keeps_its_dimensions(taken, left):
+    lines = f"h = self.cell(x[:, :, None]).permute(1, 0, 2)\n        {taken}\n        h = {left}"
+    text = in_a_network("h").replace("        h = self.inner(x)\n", f"        {lines} + self.inner(x)\n")
+    text = text.replace("        self.inner =", "        self.cell = nn.Linear(1, 3)\n        self.inner =")
+    assert "divide_batches" not in check_same(text, "module")
+
+
 def test_samples_that_were_rows_and_come_first_again():
     turned = "q = self.cell(x[:, None].expand(-1, 6, 5)).view(len(x), 6, 6, 4).permute(1, 2, 0, 3).transpose(0, 2)"
     text = attending("unpacked").replace(

@@ -95,7 +95,7 @@ def _sites(facts: Facts, loop: ast.For) -> Iterator[ast.AST]:
 
 
 def _calls(facts: Facts, f: Function, seen: set[Function]) -> Iterator[ast.Call]:
-    """The calls of a function, and of those that do no more than call it: `get_features(net, loader)`."""
+    """The calls of a function, and those of the functions that call it: `get_features(net, loader)`."""
     seen.add(f)
     for u in facts.classes.uses_of(f):
         if not isinstance(u, ast.Call):

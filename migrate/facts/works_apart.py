@@ -60,7 +60,7 @@ def _is_for_itself(facts: Facts, f: ast.FunctionDef, name: ast.Name) -> bool:
     stores = [facts.scopes.parents.get(s) for s in scope.stores.get(name.id, ())]
     made = [itself(s.value) for s in stores if isinstance(s, ast.Assign)]
     made = [m for m in made if not (isinstance(m, ast.Name) and m.id == name.id)]  # net = net.to(device)
-    if not made or len(stores) > 2 or not all(isinstance(m, ast.Call) for m in made):
+    if not made or not all(isinstance(m, ast.Call) for m in made):
         return False
     reads = list(facts.scopes.reads(name.id, scope))
     asked = any(is_module_method(facts.scopes.parents, facts.scopes.parents.get(r)) for r in reads)

@@ -387,10 +387,10 @@ def _the_call(facts: Facts, f: ast.FunctionDef) -> ast.Call:
         raise CannotLift(f, f"the batch loop is in a method, {f.name}()")
     if f.decorator_list:
         raise CannotLift(f, f"{f.name}() is decorated")
-    if len(facts.scopes.scope_of(f).stores.get(f.name, ())) > 1:
-        raise CannotLift(f, f"`{f.name}` is more than this function")
     uses = facts.devices.uses_of_function(f)
     if len(uses) != 1 or not isinstance(uses[0], ast.Call):
+        if len(facts.scopes.scope_of(f).stores.get(f.name, ())) > 1:
+            raise CannotLift(f, f"`{f.name}` is more than this function")
         raise CannotLift(f, f"{f.name}() is not called from exactly one place")
     return uses[0]
 

@@ -69,6 +69,7 @@ OWN = [
     "kept = Net()\n    kept = kept.to(device)",
     "kept = Net()\n    kept.to(device)",
     "kept = Kind().to(device).eval()",
+    "kept = Net().to(device)\n    kept = Net().to(device)\n    kept = Net().to(device)",
 ]
 
 

@@ -220,9 +220,9 @@ def _twins(facts: Facts, s: ast.With) -> ast.If | None:
         return None
     other = up.orelse if s in up.body else up.body
     looks = not any(isinstance(n, (ast.Call, ast.NamedExpr, ast.Await)) for n in walk(up.test))
-    above = up.test.end_lineno if s in up.body else up.body[-1].end_lineno
-    lines = facts.text.text.splitlines()[above or 0 : s.end_lineno]
-    if any("#" in line for line in (*lines[: s.lineno - 1 - (above or 0)], *lines[s.lineno - (above or 0) :])):
+    stays = {s.lineno, *range(other[0].lineno, (other[-1].end_lineno or 0) + 1)} if other else set()
+    goes = (n for n in range(up.lineno, (up.end_lineno or 0) + 1) if n not in stays)
+    if any("#" in facts.text.text[slice(*facts.text.line_span(n, n))] for n in goes):
         return None  # its comments would go with it
     return up if looks and [*map(ast.unparse, other)] == [*map(ast.unparse, s.body)] else None
 

@@ -328,8 +328,8 @@ def _assignments(facts: Facts, c: ast.ClassDef) -> dict[str, list[ast.Assign | N
 
 def _called_outside(facts: Facts, c: ast.ClassDef, name: str) -> bool:
     """Whether other code may call a method of a module: `net.reset(n)`, which would register on the CPU again."""
-    for call in facts.calls_of(name):
-        receiver: ast.expr = call.func.value  # type: ignore[attr-defined]
+    called = {call.func for call in facts.calls_of(name)}
+    for receiver in (a.value for a in facts.attributes.get(name, ()) if a in called):
         if isinstance(receiver, ast.Call) or (isinstance(receiver, ast.Name) and receiver.id == "self"):
             continue
         of = facts.devices.own_movers.class_of(receiver)

@@ -177,7 +177,7 @@ class BatchCall:
             names = [a.arg for a in (*f.args.posonlyargs, *f.args.args)]
             names = names[1:] if holder is not None and not is_static(f) else names
             names = names[len(target.first) :]
-            given = {**self._by_place(names), **{k: v for k, v in self.keywords.items() if k}}
+            given = {**self.given_to(names), **{k: v for k, v in self.keywords.items() if k}}
             if f.args.vararg is not None:
                 given[f.args.vararg.arg] = self.run.held(self.args[len(names) :])
             if holder is None and self.facts.scopes.scope_of(f) is not self.facts.scopes.module:
@@ -203,7 +203,7 @@ class BatchCall:
             return self._made_module(made[0], of_batch, made)
         return self._by_name(self.full or self.last, of_batch)
 
-    def _by_place(self, names: list[str]) -> dict[str, Value]:
+    def given_to(self, names: list[str]) -> dict[str, Value]:
         """What the parameters of a function are given; those of `f(*net(x))` the parts of what it gives."""
         given: dict[str, Value] = {}
         for i, (a, v) in enumerate(zip(self.call.args, self.args, strict=False)):

@@ -112,7 +112,7 @@ def _followed(of: BatchCall, there: There, mixing: Mixing) -> Flow:
     run, call, f = of.run, of.call, there.f
     names = [a.arg for a in (*f.args.posonlyargs, *f.args.args)]
     names = names[1:] if there.holder is not None and not is_static(f) else names
-    given = {**dict(zip(names, of.args, strict=False)), **{k: v for k, v in of.keywords.items() if k}}
+    given = {**of.given_to(names), **{k: v for k, v in of.keywords.items() if k}}
     if f.args.vararg is not None:
         given[f.args.vararg.arg] = run.held(of.args[len(names) :])
     inside = mixing.flow(f, given, there.holder, constants(call, f, names))

@@ -96,6 +96,12 @@ def defined_there(facts: Facts, func: ast.expr) -> There | None:
     return There(file, there, f, own) if f is not None else None
 
 
+def is_module_there(facts: Facts, func: ast.expr) -> bool:
+    """Whether a name stands for a network's class of another file."""
+    found = found_there(facts, func) if facts.others else None
+    return found is not None and found[2] in found[1].classes.modules
+
+
 def found_there(facts: Facts, func: ast.expr) -> Found | None:
     """The function or the class of another file that a name stands for."""
     full = name_there(facts, func)

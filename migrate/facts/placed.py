@@ -106,9 +106,7 @@ class Placed:
             return False
         if is_tested_beyond(self.facts, node) or is_given_to_training(self.facts, node):
             return False
-        if is_of_pass_above(self.facts, node) or works_above(self.facts, node):
-            return False
-        if works_apart(self.facts, node):
+        if is_of_pass_above(self.facts, node) or works_above(self.facts, node) or works_apart(self.facts, node):
             return False
         if is_moved_once(self.facts, node) or is_lent(self.facts, node) or is_weighed_by_lent(self.facts, node):
             return False

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from .arguments import given_to
 from .back_from_cpu import itself
 from .nodes import FUNCTIONS, LOOPS, Loop, walk
-from .other_files import found_there
+from .other_files import is_module_there
 from .spelled import spelled
 from .tensor_methods import METHODS, VIEW_METHODS, VIEWS
 
@@ -320,5 +320,4 @@ def _makes_network(facts: Facts, call: ast.Call) -> bool:
         return full.rpartition(".")[2][:1].isupper() and not full.endswith(("Loss", ".Parameter"))
     if isinstance(call.func, ast.Name) and any(c.name == call.func.id for c in facts.classes.modules):
         return True
-    found = found_there(facts, call.func) if facts.others else None
-    return found is not None and found[2] in found[1].classes.modules
+    return is_module_there(facts, call.func)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator
 
-from ..facts.other_files import found_there
+from ..facts.other_files import is_module_there
 from ..facts.scopes import Scope
 from ..facts.script import Facts
 from .networks import OF_NETWORKS, asks, made_network, unchained
@@ -209,10 +209,4 @@ def _is_network(facts: Facts, node: ast.expr, deep: int = 0) -> bool:
     full = facts.names.resolve(node.func) or ""
     of_torch = full.startswith(NETWORKS) and not full.startswith("torch.nn.functional.")
     local = isinstance(node.func, ast.Name) and any(c.name == node.func.id for c in facts.classes.modules)
-    return (of_torch and full.rpartition(".")[2][:1].isupper()) or local or _is_module_there(facts, node.func)
-
-
-def _is_module_there(facts: Facts, func: ast.expr) -> bool:
-    """Whether a name stands for a network's class of another file."""
-    found = found_there(facts, func) if facts.others else None
-    return found is not None and found[2] in found[1].classes.modules
+    return (of_torch and full.rpartition(".")[2][:1].isupper()) or local or is_module_there(facts, node.func)

@@ -137,8 +137,8 @@ class Counted:
             giver, given = self.given[e.id]
             return giver._lists(given)
         made = [v for _, _, v in self.stored.get(e.id, ())] if isinstance(e, ast.Name) else [e]
-        asked = (n for n, _ in self.nodes() if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name))
-        if isinstance(e, ast.Name) and any(n.value.id == e.id for n in asked):  # type: ignore[attr-defined]
+        owners = (n.value for n, _ in self.nodes() if isinstance(n, ast.Attribute))
+        if isinstance(e, ast.Name) and any(isinstance(o, ast.Name) and o.id == e.id for o in owners):
             return False  # one that is filled
         return bool(made) and all(map(_is_written_out, made))
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 
+from ..facts.drawn import draw_of
 from ..facts.nodes import walk
 from ..facts.scopes import Scope
 from ..facts.script import Facts
@@ -28,8 +29,8 @@ def drawn_ahead(facts: Facts, name: str, scope: Scope, loop: ast.stmt) -> bool:
 
 def _is_drawn(s: ast.stmt) -> bool:
     """`x, y = next(batches)`"""
-    drawn = isinstance(s, ast.Assign) and isinstance(s.value, ast.Call) and len(s.targets) == 1
-    return drawn and isinstance(s.value.func, ast.Name) and s.value.func.id == "next"  # type: ignore[attr-defined]
+    drawn = s.value if isinstance(s, ast.Assign) and len(s.targets) == 1 else None
+    return isinstance(drawn, ast.Call) and draw_of(drawn) is not None
 
 
 def _is_tensor(facts: Facts, read: ast.Name) -> bool:

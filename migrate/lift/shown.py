@@ -19,6 +19,7 @@ from .as_given import as_given
 from .called_networks import is_network
 from .chunks import given_arguments
 from .nodes import local_function, walk_here
+from .owned import class_there
 from .recipe import DataPass, Recipe
 from .self_named import names_itself
 from .sums import Sums
@@ -123,16 +124,13 @@ class Shown:
         """Whether an object is a network, and no meter that is a module to be moved with one: it has a forward()."""
         if not is_network(self.facts, node):
             return False
-        scope = self.facts.scopes.scope_of(node).lookup(node.id) if isinstance(node, ast.Name) else None
-        values = (
-            self.facts.devices.unpacked(node.id, scope) if scope is not None and isinstance(node, ast.Name) else None
-        )
-        kinds = {self.facts.devices.own_movers.class_of(v) for v in values or [node]}
-        c = kinds.pop() if len(kinds) == 1 else None
-        above = self.facts.classes.above(c) if c is not None else []
-        bases = {self.facts.names.resolve(b) for d in above for b in d.bases} - {"torch.nn.Module"}
+        there, c = self.facts, self.facts.devices.own_movers.class_of(node)
+        if c is None and isinstance(node, ast.Name):
+            there, c = class_there(self.facts, node)
+        above = there.classes.above(c) if c is not None else []
+        bases = {there.names.resolve(b) for d in above for b in d.bases} - {"torch.nn.Module"}
         layer = any((full or "").startswith("torch.nn.") for full in bases)
-        return c is None or layer or any("forward" in self.facts.classes.methods(d) for d in above)
+        return c is None or layer or any("forward" in there.classes.methods(d) for d in above)
 
     def _handed(self, call: ast.Call) -> dict[ast.AST, str]:
         """What a function of the script's own gets: means that are numbers, and whatever it does no more than show."""

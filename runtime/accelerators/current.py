@@ -16,7 +16,7 @@ from ..settings import resolve
 def be_on_own_card() -> None:
     """Have the rank's own card be the current one as soon as CUDA is begun with; nothing is begun with here."""
     if environment.launched():
-        torch.cuda._lazy_call(_use_own)
+        torch.cuda._lazy_call(_use_own)  # as torch.cuda.manual_seed waits for it
 
 
 def _use_own() -> None:

@@ -75,6 +75,14 @@ WRAPPED = "from contextlib import nullcontext\nfrom torch.nn.parallel import Dis
             "if i:\n    # not yet\n    with net.no_sync():\n        a()  # keeps\nelse:\n    a()",
             "if i:\n    # not yet\n    a()  # keeps\nelse:\n    a()",
         ),
+        (
+            "if i:  # each second\n    with net.no_sync():\n        a()\nelse:\n    a()",
+            "if i:  # each second\n    a()\nelse:\n    a()",
+        ),
+        (
+            "if i:\n    with net.no_sync():\n        a()\nelse:  # at last\n    a()",
+            "if i:\n    a()\nelse:  # at last\n    a()",
+        ),
         ("if i:\n    with net.no_sync():  # not yet\n        a()\nelse:\n    a()  # now", "a()  # now"),
         ("if f():\n    with net.no_sync():\n        a()\nelse:\n    a()", "if f():\n    a()\nelse:\n    a()"),
         ("with (nullcontext() if last else net.no_sync()):\n    step()", "step()"),

@@ -63,7 +63,10 @@ def test_a_loop_that_is_lifted_has_no_reason():
 
 
 OTHERS = {
-    "train = [1, 2]\nprint(train)\n": ("for epoch in range(2):\n    train(epoch)\n", "`train` is more than this function"),
+    "train = [1, 2]\nprint(train)\n": (
+        "for epoch in range(2):\n    train(epoch)\n",
+        "`train` is more than this function",
+    ),
     "kept = {'sgd': optimizer}\n": (
         "for epoch in range(2):\n    train(epoch)\n",
         "`optimizer` gets its value inside the training pass",

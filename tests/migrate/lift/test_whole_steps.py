@@ -1,7 +1,8 @@
 """Steps and evaluations that a share of a batch would get wrong: they take whole batches, or are told of."""
 
 import pytest
-from ptmigrate.migrate.migrate import migrate_text
+from ptmigrate.migrate.migrate import Options, migrate_text
+from ptmigrate.migrate.project import collect, migrate_all
 
 from tests.migrate.lift.test_same_run import FUNCTIONS, NESTED
 from tests.migrate.running import check_same
@@ -114,3 +115,13 @@ def test_matrices_and_what_is_given_by_a_star(more, mixes):
     text = text.replace("\nfor epoch in", f"\n{helpers}for epoch in", 1)
     result = migrate_text(text)
     assert result.plan == "module" and ("divide_batches = False" in result.text) is mixes
+
+
+@pytest.mark.parametrize("body", ["(a @ b.T).softmax(1).pow(2).mean()", "(a - b).pow(2).mean()"])
+def test_what_is_given_by_a_star_to_a_function_of_another_file(tmp_path, body):
+    (tmp_path / "losses.py").write_text(f"import torch\n\n\ndef compared(a, b):\n    return {body}\n")
+    text = NESTED.replace("import time\n", "import time\nfrom losses import compared\n")
+    text = text.replace("loss = criterion(out, y)", "loss = criterion(out, y) + compared(*(out, out * 2))")
+    (tmp_path / "main.py").write_text(text)
+    done = {m.path.stem: m.data.decode() for m in migrate_all(collect([tmp_path / "main.py"]), Options())}
+    assert ("divide_batches = False" in done["main"]) is ("@" in body)

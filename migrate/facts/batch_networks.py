@@ -91,13 +91,10 @@ class Networks:
         return found.pop() if len(found) == 1 else None
 
     def _class(self, made: ast.expr) -> ast.ClassDef | None:
-        """The class of the file that a call makes a module of, by itself or by a function of the file."""
+        """The class of the file that a call makes a module of."""
         made = itself(made)
-        func = made.func if isinstance(made, ast.Call) else None
-        own = [c for c in self.facts.classes.modules if c.name == func.id] if isinstance(func, ast.Name) else []
-        if not own and isinstance(made, (ast.Call, ast.Name)):
-            of = self.facts.devices.own_movers.class_of(made)
-            own = [of] if of in self.facts.classes.modules else []
+        name = made.func.id if isinstance(made, ast.Call) and isinstance(made.func, ast.Name) else None
+        own = [c for c in self.facts.classes.modules if c.name == name] if name is not None else []
         return own[0] if len(own) == 1 else None
 
 

@@ -70,7 +70,6 @@ def _element(facts: Facts, v: ast.expr, at: int | None, file: OtherFile | None, 
 
 def _followed(facts: Facts, v: ast.expr, file: OtherFile | None, depth: int) -> list[Made]:
     """What is handed back, where a name stands for it: by all that the name is given."""
-    v = itself(v)
     if isinstance(v, ast.IfExp):
         return [m for side in (v.body, v.orelse) for m in _followed(facts, side, file, depth)]
     if isinstance(v, ast.Name):

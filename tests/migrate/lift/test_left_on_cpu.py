@@ -103,7 +103,8 @@ def test_what_gets_what_is_where_the_model_is_goes_with_it():
 POOL = (
     HEAD
     + """
-drawn, wanted = torch.randn(24, 5), torch.randn(24).argsort() % 3
+drawn = torch.randn(24, 5)
+wanted = torch.randn(24).argsort() % 3
 GIVEN
 for epoch in range(2):
     for k in range(4):

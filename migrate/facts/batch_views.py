@@ -43,7 +43,6 @@ def moved_by(run: Run, call: ast.Call, name: str, of: Value, offset: int) -> Val
         if of.dim == 0 and not of.holds:  # not `x.view(x.size(0), -1)`
             return replace(of, flat=True, apart=False, rank=0, last=False)
         return replace(of, flat=of.dim == 0)
-    of = replace(of, rows=of.rows and name not in ("view", "reshape", "flatten", "unflatten"))
     if name in ("view", "reshape") and len(given) > 1:
         if of.dim == 0 and not of.holds and (n := numbers(given[0])) and n[0] > 1:
             return _in_groups(run, call, of, n[0], len(given))

@@ -68,3 +68,41 @@ def test_of_a_file_that_the_loop_came_from(tmp_path):
     done = {m.path.stem: m.report for m in migrate_all(collect([tmp_path / "main.py"]), Options())}
     said = [n for n in done["solver"].attention if "stays" in n.message]
     assert [(n.line, n.message) for n in said] == [(7, "`self.device` stays: line 16 reads it")]
+
+
+STEPPED = """\
+import torch
+import torch.nn as nn
+device = "cuda" if torch.cuda.is_available() else "cpu"
+
+
+class Cell(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(3, 6)
+
+    def reset(self, n):
+        self.h = torch.zeros(n, 6).to(device)
+
+    def forward(self, x):
+        self.h = torch.tanh(self.fc(x) + self.h)
+        return self.h
+
+
+net = Cell().to(device)
+optimizer = torch.optim.Adam(net.parameters(), lr=0.02)
+data = torch.randn(24, 5, 3)
+for epoch in range(2):
+    for i in range(0, 24, 8):
+        x = data[i : i + 8].to(device)
+        net.reset(8)
+        loss = sum(net(x[:, t]).pow(2).mean() for t in range(5))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+def test_of_two_that_read_a_device_the_one_that_no_step_takes():
+    said = [n.message for n in migrate_text(STEPPED).attention if "`device` stays" in n.message]
+    assert said == ["`device` stays: line 12 reads it"]

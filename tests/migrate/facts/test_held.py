@@ -16,6 +16,11 @@ from torchvision.datasets import MNIST
 from PIL import Image
 class Samples(Dataset):
     pass
+class Images:
+    def __len__(self):
+        return 3
+    def __getitem__(self, i):
+        return torch.ones(2), i
 class Memory:
     def __init__(self):
         self.kept = deque(maxlen=9)
@@ -36,6 +41,11 @@ STAYS = {
     "a part of an item": "def f(self, device):\n    x, y = self.train_set[3]\n    return x.unsqueeze(0).to(device)\n",
     "an attribute": "test = MNIST('.', train=False)\ndef f(device):\n    return test.data[:200].to(device)\n",
     "a class of the file": "def f(device):\n    items = Samples()\n    return items[0].cuda()\n",
+    "a class with the methods of one": "def f(model):\n    images = Images()\n    for i in range(len(images)):\n"
+    "        x, n = images[i]\n        x = x[None].cuda()\n        model(x)\n",
+    "a list of what is made here": "def f(n, grad):\n    rows = []\n    for i in range(n):\n"
+    "        rows.append(torch.zeros(3, requires_grad=grad).long())\n"
+    "    for i in range(n):\n        rows[i] = rows[i].cuda()\n    return rows\n",
     "a part of one": "def f(whole, device):\n    a, b = random_split(whole, [1, 2])\n    return b[0].to(device)\n",
     "of a list of batches": "def f(loader, device):\n    seen = list(loader)\n    return seen[0].to(device)\n",
     "of a counted list": "def f(target, device, i):\n    seen = list(enumerate(target))\n    _, (x, y) = seen[i]\n"

@@ -124,3 +124,14 @@ def test_a_parameter_of_an_evaluation_beside_the_loop_begins_anew(change, call):
 def test_one_that_it_leaves_or_writes_first_keeps_its_name(change):
     text = EVALUATION.replace("CHANGE", change).replace("CALL", "evaluate(net, loader)")
     assert "_given" not in check_same(text, "module")
+
+
+def test_what_a_step_calls_keeps_the_names_of_its_parameters():
+    deep = "def weighed(outs, y, gamma=0.8):\n    gamma = gamma * 0.5\n    loss = 0.0\n    for i in range(len(outs)):\n"
+    deep += "        loss = loss + gamma**i * criterion(outs[i], y)\n    return loss\n\n\n"
+    text = SCRIPT.replace("CHANGE", "pass").replace("EPOCH", "epoch").replace("CALL", "train(epoch, train_loader)")
+    text = text.replace("def train(", f"{deep}def train(").replace(
+        "criterion(model(x), y)", "weighed([model(x), model(x)], y)"
+    )
+    result = check_same(text, "module")
+    assert "def weighed(outs, y, gamma=0.8):\n    gamma = gamma * 0.5\n" in result

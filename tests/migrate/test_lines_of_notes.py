@@ -79,13 +79,14 @@ device = "cuda" if torch.cuda.is_available() else "cpu"
 class Cell(nn.Module):
     def __init__(self):
         super().__init__()
-        self.fc = nn.Linear(3, 6)
+        self.fc, self.again = nn.Linear(3, 6), nn.Linear(6, 6)
+        self.reset(1)
 
     def reset(self, n):
         self.h = torch.zeros(n, 6).to(device)
 
     def forward(self, x):
-        self.h = torch.tanh(self.fc(x) + self.h)
+        self.h = torch.tanh(self.fc(x) + self.again(self.h))
         return self.h
 
 
@@ -105,4 +106,4 @@ for epoch in range(2):
 
 def test_of_two_that_read_a_device_the_one_that_no_step_takes():
     said = [n.message for n in migrate_text(STEPPED).attention if "`device` stays" in n.message]
-    assert said == ["`device` stays: line 12 reads it"]
+    assert said == ["`device` stays: line 13 reads it"]

@@ -11,6 +11,7 @@ from ptmigrate.migrate.lift.loss import Reduction
 from ptmigrate.migrate.migrate import migrate_text
 
 from tests import forked
+from tests.migrate.lift.test_same_run import NESTED
 from tests.migrate.running import check_same
 
 HEAD = """
@@ -451,3 +452,9 @@ def test_one_of_two_that_is_not_what_the_other_is():
 def test_what_unpacks_what_does_not_show_is_not_known():
     made = "model = nn.Linear(4, 1)\nsquares, errors = [c() for c in (nn.MSELoss, nn.L1Loss)]"
     assert "loss_reduction" not in check_same(PAIR.replace("MADE", made), "module")
+
+
+def test_a_loss_that_is_summed_from_a_list_is_the_whole_batchs():
+    terms = "terms = []\n        terms.append(criterion(out, y))\n        loss = sum(terms)"
+    result = check_same(NESTED.replace("loss = criterion(out, y)", terms), "module")
+    assert "module.batch_mean(module.loss)" in result

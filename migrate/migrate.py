@@ -29,7 +29,7 @@ from .left_over import left_over
 from .lift.recipe import CannotLift
 from .lifted import FAULTS, lifted, with_precision
 from .line_map import line_map
-from .one_process import of_one_process, talks_otherwise, without_autocast
+from .one_process import hides_training, of_one_process, talks_otherwise, without_autocast
 from .report import Edit, Note, at_line
 from .result import Options, Result
 from .unlifted import defines, with_names, without_loop
@@ -92,6 +92,7 @@ def _migrated(text: str, options: Options, is_script: bool, kept: bool, elsewher
         if stuck is not None and elsewhere is not None and elsewhere.by_hand and original.is_library:
             # what others start is theirs, and gone when they are migrated: by itself it talks as a library does
             return _migrated(text, options, is_script, kept, replace(elsewhere, by_hand=False))
+        stuck = stuck or (hides_training(facts) if is_script else None)
         if stuck is not None:
             return _with_left_over(Result(text, "refused", [], [stuck]), original, options)
         result = _planned(facts, options, is_script, kept)

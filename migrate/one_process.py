@@ -8,6 +8,7 @@ from .codemods.every import outermost
 from .codemods.plain_branches import PlainBranches
 from .codemods.split_steps import SplitSteps
 from .facts.distribution import GATHERS, distribution_of, mentions_processes
+from .facts.out_of_sight import trained_out_of_sight
 from .facts.script import Facts
 from .line_map import line_map
 from .report import Edit, Note, at_line
@@ -46,6 +47,15 @@ def without_autocast(facts: Facts, options: Options) -> tuple[Facts, list[Edit],
     if not changes:
         return facts, [], []
     return facts.after(apply(facts, changes)), [c.edit for c in changes if c.told], list(amp.notes(facts))
+
+
+def hides_training(facts: Facts) -> Note | None:
+    """Where processes are started here in which a library trains: a plain script would train in each of them alone."""
+    call = trained_out_of_sight(facts) if facts.by_hand and not facts.is_library else None
+    if call is None:
+        return None
+    says = f"refused: no backward() in these files: `{call}` trains, which does not show the runtime its gradients"
+    return Note(1, 1, "PTM704", f"{says}; write the step with loss.backward()")
 
 
 def talks_otherwise(facts: Facts, original: Facts, options: Options) -> Note | None:

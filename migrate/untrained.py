@@ -9,9 +9,10 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+from .facts.out_of_sight import GRADIENTS
 from .sources import Imports
 
-TRAINS = re.compile(rb"backward\(|Trainer\b|autograd\.grad\(|\.step\(")
+TRAINS = re.compile(GRADIENTS.pattern.encode())
 MOVES = re.compile(rb"\.(to|cuda)\(")
 
 

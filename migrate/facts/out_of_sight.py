@@ -1,0 +1,58 @@
+"""A script whose training does not show: it hands its optimizer on, and no file of its project takes a gradient.
+
+`loss_scaler(loss, optimizer)` of timm, `engine.train(step, loader, epochs, optimizer)` of torchnet.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from .other_files import found_there
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .script import Facts
+
+GRADIENTS = re.compile(r"backward\b|Trainer\b|autograd\b|\bgrad\(|value_and_grad|\bvjp\(|training_step")
+_OPTIMIZER = re.compile(r"(\A|_)optimi[sz]er(_?\w{1,2})?\Z", re.IGNORECASE)
+_TRAINS = re.compile(r"(\A|_)(train\w*|fit|learn|engine|step|run|scaler)(_|\Z)", re.IGNORECASE)
+
+
+def trained_out_of_sight(facts: Facts) -> str | None:
+    """The call that hands the optimizer of such a training to what is not in these files, as it is written."""
+    if _takes_gradients(facts.text.text) or any(o.once(_takes_gradients) for o in facts.others):
+        return None
+    there = [o.facts() for o in facts.others if "optimi" in o.text]
+    for f in (facts, *there):
+        if f is not None:
+            f.others = facts.others
+            for call in _handed_on(f):
+                return f.short(call)
+    return None
+
+
+def _takes_gradients(text: str) -> bool:
+    return GRADIENTS.search(text) is not None
+
+
+def _handed_on(facts: Facts) -> Iterator[ast.Call]:
+    if "optimi" not in facts.text.text:
+        return
+    for call in facts.walk(ast.Call):
+        given = (*call.args, *(k.value for k in call.keywords))
+        if any(_OPTIMIZER.search(_last(g)) for g in given) and any(map(_TRAINS.search, _names(call.func))):
+            ours = facts.devices.function_of(call) or found_there(facts, call.func)
+            if not (ours or (facts.names.resolve(call.func) or "").startswith("torch.")):
+                yield call
+
+
+def _last(e: ast.AST) -> str:
+    return e.attr if isinstance(e, ast.Attribute) else getattr(e, "id", "")
+
+
+def _names(func: ast.expr) -> list[str]:
+    """Of `engine.train`: both."""
+    return [_last(func), *([_last(func.value)] if isinstance(func, ast.Attribute) else ())]

@@ -43,9 +43,17 @@ def argument(call: ast.Call, f: Function, name: str, bound: bool = False) -> ast
 
 
 def is_static(f: Function) -> bool:
-    return not isinstance(f, ast.Lambda) and any(
-        isinstance(d, ast.Name) and d.id == "staticmethod" for d in f.decorator_list
-    )
+    return "staticmethod" in _marks(f)
+
+
+def is_bound(f: Function) -> bool:
+    """Whether a method is one of an object: neither static nor the class's own."""
+    return not _marks(f) & {"staticmethod", "classmethod"}
+
+
+def _marks(f: Function) -> set[str]:
+    decorators = () if isinstance(f, ast.Lambda) else f.decorator_list
+    return {d.id for d in decorators if isinstance(d, ast.Name)}
 
 
 def argument_at(call: ast.Call, name: str, place: int) -> ast.expr | None:

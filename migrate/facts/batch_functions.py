@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeGuard
 
-from .arguments import default_of, entry, is_static
+from .arguments import default_of, entry, is_bound
 from .batch_operations import LOSS
 from .classes import WEIGHTED, Function
 
@@ -44,15 +44,15 @@ def target_of(run: Run, call: ast.Call) -> Target | None:
 
 
 def _of_class(run: Run, func: ast.expr) -> Target | None:
-    """`Net.similarity(a, b)`, `type(self).similarity(a, b)`: a static method."""
+    """`Net.similarity(a, b)`, `type(self).similarity(a, b)`, `cls.similarity(a, b)`: one without an object."""
     if not isinstance(func, ast.Attribute):
         return None
     named = func.value.id if isinstance(func.value, ast.Name) else ""
     own = [c for c in run.facts.walk(ast.ClassDef) if c.name == named]
-    if run.holder is not None and ast.unparse(func.value) in ("type(self)", "self.__class__"):
+    if run.holder is not None and ast.unparse(func.value) in ("type(self)", "self.__class__", "cls"):
         own = [run.holder]
     f = run.facts.classes.methods(own[0]).get(func.attr) if len(own) == 1 else None
-    return Target(f, own[0]) if f is not None and is_static(f) else None
+    return Target(f, own[0]) if f is not None and not is_bound(f) else None
 
 
 def _of_object(run: Run, func: ast.expr) -> Target | None:
@@ -131,6 +131,8 @@ def _resolved(run: Run, e: ast.expr) -> Target | None:
         inner = _resolved(run, e.args[0])
         known = {k.arg: k.value for k in e.keywords if k.arg}
         return Target(inner.f, inner.holder, e.args[1:], known) if inner is not None else None
+    if isinstance(e, ast.Attribute):  # `criterion = Nce.of_pairs`, `criterion = Nce().forward`
+        return _of_class(run, e) or (_loss_of_file(run, e.value) if e.attr in ("forward", "__call__") else None)
     return _loss_of_file(run, e)
 
 

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 from .arguments import entry
 from .back_from_cpu import itself
 from .batch_choices import as_if
+from .batch_functions import is_own
 from .batch_values import Value
+from .given_to_objects import given_to_constructor
 
 if TYPE_CHECKING:
     from .batch_calls import BatchCall
@@ -50,9 +52,21 @@ def _given(facts: Facts, e: ast.expr, depth: int = 0) -> Iterator[ast.expr]:
         values = [v for v in entries if v is not None]
     elif isinstance(e, ast.Call):
         values = _made(facts, e, depth)
+    elif is_own(e):
+        values = _given_to_object(facts, e)
     for v in values:
         further = list(_given(facts, v, depth + 1))
         yield from further or [v]
+
+
+def _given_to_object(facts: Facts, e: ast.Attribute) -> list[ast.expr]:
+    """What the constructor of an object is given for `self.encoder`: `Net(Encoder())`."""
+    c = facts.names.nodes.class_of(e)
+    init = facts.classes.methods(c).get("__init__") if c is not None else None
+    if not isinstance(init, ast.FunctionDef):
+        return []
+    kept = [v for v in facts.devices.attribute_values.get(e.attr, []) if facts.scopes.scope_of(v).node is init]
+    return [v for k in kept if isinstance(k, ast.Name) for v in given_to_constructor(facts, init, k.id)]
 
 
 def _is_handed(facts: Facts, value: ast.expr, depth: int) -> bool:

@@ -43,6 +43,15 @@ class Within(nn.Module):
         return self.layers(x)
 
 
+class Around(nn.Module):
+    def __init__(self, scale, *, inner):
+        super().__init__()
+        self.inner, self.scale = inner, scale
+
+    def forward(self, x):
+        return self.scale * self.inner(x)
+
+
 NETS = {"code": Code, "plain": Plain}
 
 
@@ -84,6 +93,26 @@ net = MADE
 train(GIVEN, DataLoader(TensorDataset(torch.randn(32, 4)), batch_size=8))
 """
 
+PAIRS = """
+class Pairs(nn.Module):
+    def forward(self, z):
+        return (z @ z.T).mean()
+
+    @staticmethod
+    def plain(z):
+        return (z @ z.T).mean()
+
+    @classmethod
+    def of_class(cls, z):
+        return cls.plain(z)
+
+    @staticmethod
+    def alone(z):
+        return z.pow(2).mean()
+
+
+"""
+
 
 def script(made: str, by_name: bool) -> str:
     return SCRIPT.replace("MADE", made if by_name else "None").replace("GIVEN", "net" if by_name else made)
@@ -106,6 +135,9 @@ def script(made: str, by_name: bool) -> str:
         "functools.partial(Code, 4)()",
         "nn.Sequential(nn.Linear(4, 4), Code()).to(device)",
         "Within()",
+        "Around(2, inner=Code())",
+        "Around(2, inner=first).to(device)",
+        "Around(2, inner=Around(3, inner=make()))",
     ],
 )
 def test_what_mixes_its_samples_gets_whole_batches(made, by_name):
@@ -117,11 +149,30 @@ def test_what_mixes_its_samples_gets_whole_batches(made, by_name):
 @pytest.mark.parametrize("by_name", [False, True])
 @pytest.mark.parametrize(
     "made",
-    ["Plain().to(device)", "make_plain()", 'NETS["plain"]()', "nn.Sequential(nn.Linear(4, 4), Plain()).to(device)"],
+    [
+        "Plain().to(device)",
+        "Around(2, inner=Plain())",
+        "Around(2, inner=nn.Linear(4, 3))",
+        "make_plain()",
+        'NETS["plain"]()',
+        "nn.Sequential(nn.Linear(4, 4), Plain()).to(device)",
+    ],
 )
 def test_what_does_not_is_divided(made, by_name):
     result = migrate_text(script(made, by_name))
     assert "divide_batches" not in result.text and not result.attention
+
+
+@pytest.mark.parametrize(
+    ("made", "mixes"),
+    [("Pairs.plain", True), ("Pairs.of_class", True), ("Pairs().forward", True), ("Pairs.alone", False)],
+)
+def test_a_criterion_that_is_a_method_of_a_class(made, mixes):
+    text = f"{SCRIPT.replace('MADE', 'Plain()').replace('GIVEN', 'net')}"
+    text = text.replace("NETS = {", f"{PAIRS}NETS = {{").replace("model(x).pow(2).mean()", "crit(model(x))")
+    result = migrate_text(text.replace("first = Code()", f"crit = {made}"))
+    assert ("divide_batches = False" in result.text) is mixes
+    assert any("mixes the samples" in n.message for n in result.attention) is mixes
 
 
 @pytest.mark.parametrize(("kind", "mixes"), [("Code", True), ("Plain", False)])

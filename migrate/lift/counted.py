@@ -165,8 +165,19 @@ class Counted:
             return False
         if any(n.attr in OF_WEIGHTS for n in walk(e, ast.Attribute)):
             return True
+        own = [n for n in walk(e, ast.Attribute) if self.facts.classes.is_self(n.value)]
+        if own and all(map(self._is_parameter, own)):
+            return True
         names = {n.id for n in walk(e, ast.Name)}
         return bool(names) and depth < 4 and any(self.of_weights(m, depth + 1) for m in self._makers(e, names))
+
+    def _is_parameter(self, attribute: ast.Attribute) -> bool:
+        """`self.scale` of `self.scale = nn.Parameter(torch.ones(1))`, and of nothing else."""
+        values = self.facts.devices.attribute_values.get(attribute.attr, [])
+        return bool(values) and all(isinstance(v, ast.Call) and self._makes_parameter(v) for v in values)
+
+    def _makes_parameter(self, call: ast.Call) -> bool:
+        return self.facts.names.resolve(call.func) in ("torch.nn.Parameter", "torch.nn.parameter.Parameter")
 
     def _makers(self, e: ast.expr, names: set[str]) -> Iterator[ast.expr]:
         """What an expression's names are given: by statements, by loops, by the comprehension that it stands in."""

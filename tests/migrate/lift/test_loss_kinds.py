@@ -458,3 +458,49 @@ def test_a_loss_that_is_summed_from_a_list_is_the_whole_batchs():
     terms = "terms = []\n        terms.append(criterion(out, y))\n        loss = sum(terms)"
     result = check_same(NESTED.replace("loss = criterion(out, y)", terms), "module")
     assert "module.batch_mean(module.loss)" in result
+
+
+PENALISED = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 1)
+        self.scale = nn.Parameter(torch.ones(3))
+        self.seen = 0
+
+    def forward(self, x):
+        out = self.fc(x) * self.scale.mean()
+        self.seen = out.detach()
+        return out
+
+    def penalty(self):
+        return (self.scale - 1.5).pow(2).sum()
+
+
+torch.manual_seed(0)
+model = Net()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for epoch in range(2):
+    for x, y in DataLoader(TensorDataset(torch.randn(40, 4), torch.randn(40, 1)), batch_size=8):
+        loss = nn.functional.mse_loss(model(x), y) + 0.1 * model.penalty()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    print(epoch, loss.item())
+"""
+
+
+def test_a_penalty_of_the_parameters_is_no_sum_over_the_batch():
+    result = check_same("epochs = 2\n" + PENALISED, "module")
+    assert "divide_batches" not in result and "loss_reduction" not in result
+
+
+@pytest.mark.parametrize("of", ["(self.seen - 1).pow(2).sum()", "(self.scale.sum() * self.seen).sum()"])
+def test_one_of_what_the_step_leaves_may_be(of):
+    told = migrate_text(PENALISED.replace("(self.scale - 1.5).pow(2).sum()", of)).attention
+    assert any("adds a sum over the batch to a mean" in n.message for n in told)

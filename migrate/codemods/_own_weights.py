@@ -29,6 +29,24 @@ def weight_in(facts: Facts, c: ast.ClassDef | None, f: ast.FunctionDef | ast.Lam
     return None if alone and any(_stays_behind(facts, n) for n in calls) else weight
 
 
+def where_again(facts: Facts, c: ast.ClassDef, name: str, call: ast.Call) -> str | None:
+    """Where a buffer is that `self.total = torch.zeros(3)` of another method takes the place of; None: it may be None
+    by then, and no weight tells.
+    """
+    statements = (facts.scopes.parents.get(n) for n in facts.stores_of(name))
+    if not any(_may_be_none(s.value) for s in statements if isinstance(s, ast.Assign)):
+        return f"self.{name}.device"
+    f = next(facts.scopes.functions_around(call), None)
+    weight = weight_in(facts, c, f) if f is not None else None
+    return f"{weight}.device" if weight is not None else None
+
+
+def _may_be_none(e: ast.expr) -> bool:
+    if isinstance(e, ast.IfExp):
+        return _may_be_none(e.body) or _may_be_none(e.orelse)
+    return isinstance(e, ast.Constant) and e.value is None
+
+
 def _reaching(facts: Facts, c: ast.ClassDef, name: str) -> set[str]:
     """The methods that run one, itself or through others, and that one."""
     seen, new = {name}, {name}

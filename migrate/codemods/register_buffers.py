@@ -31,6 +31,7 @@ from ._buffer_pairs import (
 from ._given_tensors import counted_with, given, same_anywhere
 from ._met_on_cpu import met_as_made, met_there
 from ._one_memory import changed_beside, may_share
+from ._own_weights import where_again
 from ._tensor_holders import filled, holds
 from .argument_rewrites import DropArgument, keep_arguments, set_keyword
 from .back_on_cpu import brought
@@ -167,14 +168,18 @@ class RegisterBuffers(Codemod):
         if name in TAKEN or (name in OF_TRAINER and of.node in facts.classes.run_by_trainer):
             self._tell(facts, tensors[0], says + "has a name that every module has")
             return
+        later = [s.value for s in of.given[name] if s is not None and s not in statements]
+        open_ = [v for v in later if isinstance(v, ast.Call) and is_open(facts, v)]
+        again = {call: where_again(facts, of.node, name, call) for call in open_}
         why = self._unfit(facts, of, name, statements, tensors)
-        if why is not None:
-            self._tell(facts, tensors[0], says + why)
+        if why is not None or None in again.values():
+            self._tell(facts, tensors[0], says + (why or "is None at times"))
             return
         facts.buffers.add((of.node, name))
-        for later in of.given[name]:
-            if later is not None and later not in statements and isinstance(later.value, ast.Call):
-                yield from self._later(facts, later.value, name)
+        for call, where in again.items():
+            assert where is not None
+            says = f"`{facts.short(call)}` is made where the buffer is: `device={where}`"
+            yield Change(call, self.edit(facts, call, says), set_keyword("device", where))
         for s in (s for s in statements if not is_parameter(facts, s.value)):
             facts.buffered.update(walk(s))
             if self._only_moves(facts, s):
@@ -298,12 +303,6 @@ class RegisterBuffers(Codemod):
                 says = f"`{facts.short(given[0])}`: a buffer is placed with its module"
                 drop = DropArgument(arguments.index(given[0]))
                 yield Change(call, self.edit(facts, call, says), drop, (given[0],))
-
-    def _later(self, facts: Facts, call: ast.Call, name: str) -> Iterator[Change]:
-        """`self.total = torch.zeros(3)` in another method: where the buffer is."""
-        if is_open(facts, call):
-            says = f"`{facts.short(call)}` is made where the buffer is: `device=self.{name}.device`"
-            yield Change(call, self.edit(facts, call, says), set_keyword("device", f"self.{name}.device"))
 
     def _of_class(self, facts: Facts, c: ast.ClassDef) -> None:
         """`mask = torch.ones(3)` in the class body, read as `self.mask`."""

@@ -37,6 +37,18 @@ def keep(run: Run, at: ast.AST, kept: ast.expr, value: Value) -> None:
         run.flow.kept.append(at)
 
 
+def refill(run: Run, changed: ast.expr, name: str, value: Value) -> None:
+    """`input.resize_as_(x).copy_(x)`: a tensor that the script made before holds the samples from there on."""
+    while (isinstance(changed, ast.Call) and getattr(changed.func, "attr", "").endswith("_")) or (
+        isinstance(changed, ast.Attribute) and changed.attr == "data"
+    ):
+        changed = changed.func.value if isinstance(changed, ast.Call) else changed.value  # type: ignore[attr-defined]
+    if name != "copy_" or value.kind != "batch" or not (isinstance(changed, ast.Name) or is_own(changed)):
+        return
+    if run.value(changed).kind == "plain" and not is_buffer(run, changed):
+        run.env[ast.unparse(changed)] = value
+
+
 def _ends(run: Run, kept: ast.Attribute) -> bool:
     return is_own(kept) or run.value(kept).buffer
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from .arguments import is_false, is_separate, is_static
 from .batch_autograd import function_applied
-from .batch_buffers import keep
+from .batch_buffers import keep, refill
 from .batch_builtins import PASSES, groups, pairs_up, passed
 from .batch_choices import applied, around, as_if, one_of_several, run_each, with_views
 from .batch_elsewhere import followed_there, made_by_functions
@@ -89,6 +89,7 @@ class BatchCall:
             run.flow.logged += everything
         if isinstance(func, ast.Attribute) and func.attr.endswith("_"):
             keep(run, self.call, func.value, run.joined(everything))  # self.bank.index_copy_(0, y, z)
+            refill(run, func.value, func.attr, run.joined(self.args[:1]))
         if isinstance(func, ast.Attribute) and self.full is None and not is_own(func):
             of_it = self._method(func, everything)
             if of_it is not None:

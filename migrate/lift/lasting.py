@@ -161,6 +161,7 @@ def _of_the_samples(sums: Sums, train: DataPass, name: str) -> bool:
         left = sums.given.keys() - own - running
         more = {n for n in left if any(_reads(s, own) for s in sums.given[n])}
         more |= {n for n, c in filled if n in left and any(_reads(a, own) for a in c.args)}
+        more |= sums.refilled(own) - own - running
         if not more:
             return name in own
         own |= more

@@ -164,15 +164,15 @@ def _weighs_elsewhere(facts: Facts) -> ast.Call | None:
     return None
 
 
-def _changed(s: ast.stmt) -> set[str]:
+def changed(s: ast.stmt) -> set[str]:
     """What a statement changes a part of: `centres[c] = z.mean(0)`, `centres[c].mul_(0.9)`."""
     targets = s.targets if isinstance(s, ast.Assign) else [s.target] if isinstance(s, ast.AugAssign) else []
-    changed: list[ast.expr] = [t.value for t in targets if isinstance(t, ast.Subscript) and not _is_key(t.slice)]
+    parts: list[ast.expr] = [t.value for t in targets if isinstance(t, ast.Subscript) and not _is_key(t.slice)]
     if isinstance(s, ast.Expr):
         funcs = [c.func for c in walk(s, ast.Call)]
-        changed = [f.value for f in funcs if isinstance(f, ast.Attribute) and f.attr.endswith("_")]
+        parts = [f.value for f in funcs if isinstance(f, ast.Attribute) and f.attr.endswith("_")]
     names = set()
-    for of in changed:
+    for of in parts:
         while isinstance(of, (ast.Subscript, ast.Attribute, ast.Call)):
             of = of.func if isinstance(of, ast.Call) else of.value
         names.add(of.id if isinstance(of, ast.Name) else "")
@@ -194,7 +194,7 @@ def feeding(body: list[ast.stmt]) -> set[ast.stmt]:
     for _ in range(len(simple) + 1):
         before = len(found)
         for s in simple:
-            if s not in found and {x.id for x in walk(s, ast.Name)} & needed & (stored([s]) | _changed(s)):
+            if s not in found and {x.id for x in walk(s, ast.Name)} & needed & (stored([s]) | changed(s)):
                 found.add(s)
                 needed |= {x.id for x in walk(s, ast.Name)}
         if len(found) == before:

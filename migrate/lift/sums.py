@@ -12,7 +12,7 @@ from .as_given import AS_NUMBER, as_given
 from .beside import given_beside, ifs_around, value_for
 from .loss import BENT, reduction_of
 from .means import Means
-from .mixes import flow_of
+from .mixes import changed, flow_of
 from .nodes import is_call_of, local_function, walk_here
 from .reads import stored
 from .recipe import DataPass, Recipe
@@ -38,11 +38,17 @@ class Sums:
         self.losses = {x.id for x in recipe.optimization.differentiated if isinstance(x, ast.Name)}
         self.own = stored(passing.body) | {n.id for n in walk(passing.target, ast.Name)}
         self.own -= {passing.index} | same_numbers(facts, passing)
+        self.own |= self.refilled(self.own)
         for s in passing.body:  # `for c in range(3):` goes through the same on every rank
             for n in walk_here(s):
                 if isinstance(n, ast.For) and isinstance(n.target, ast.Name) and self.alike(n.iter):
                     self.own.discard(n.target.id)
         self.given = _given(self.body)
+
+    def refilled(self, own: set[str]) -> set[str]:
+        """Names of what the script made before and a step fills with its samples: `input.resize_as_(x).copy_(x)`."""
+        given = (s for s in self.body if isinstance(s, ast.Expr) and any(n.id in own for n in walk(s, ast.Name)))
+        return {name for s in given for name in changed(s)}
 
     def of_the_samples(self, node: ast.AST) -> bool:
         return any(n.id in self.own for n in walk(node, ast.Name))

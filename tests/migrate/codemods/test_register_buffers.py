@@ -161,6 +161,27 @@ def test_a_tensor_made_anew_is_made_where_the_buffer_is():
     )
 
 
+FORGETS = "    def reset(self):\n        self.a = torch.zeros(3{})\n    def forget(self):\n        self.a = {}\n"
+
+
+@pytest.mark.parametrize("none", ["None", "None if self.n else self.a"])
+def test_one_made_anew_is_made_where_a_weight_is_where_the_buffer_may_be_none(none):
+    made = "self.n = 1\nself.fc = nn.Linear(3, 3)\n{}"
+    check(
+        module(made.format("self.a = torch.ones(3)"), FORGETS.format("", none)),
+        module(
+            made.format('self.register_buffer("a", torch.ones(3))'),
+            FORGETS.format(", device=self.fc.weight.device", none),
+        ),
+        select="PTM105",
+    )
+
+
+def test_one_that_may_be_none_is_told_of_where_no_weight_is():
+    text = module("self.a = torch.ones(3)", FORGETS.format("", "None"))
+    check_unchanged(text, ["PTM105"], select="PTM105")
+
+
 @pytest.mark.parametrize(
     ("makes", "is_tensor"),
     [

@@ -1,7 +1,7 @@
 """A progress bar that has a name: the loop goes over what is under the bar, and the bar is moved by hand.
 
 `with tqdm(loader) as bar: for batch in bar:` becomes `bar = tqdm(loader)`, a loop over `loader` and `bar.close()`;
-`bar = trange(n)` counts epochs as `range(n)` does.
+`bar = trange(n)` counts epochs as `range(n)` does. `loader = tqdm(loader)` of a parameter is `bar = tqdm(loader)`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,30 @@ from ..loaders import counts_with_bar, is_loader, is_progress, values_of
 from ..nodes import walk_here
 from ..splice import indent
 from .edits import Edits, block_lines
+
+NAMES = ("bar", "pbar", "progress_bar")  # for a bar that has the name of its loader
+
+
+def name_bars(facts: Facts) -> str | None:
+    """The text where `loader = tqdm(loader)` of a parameter gives the bar a name of its own."""
+    edits = Edits(facts)
+    for s in facts.walk(ast.Assign):
+        made, target = s.value, s.targets[0]
+        wrapped = made.args[0] if isinstance(made, ast.Call) and made.args else None
+        if not isinstance(wrapped, ast.Name) or len(s.targets) > 1 or getattr(target, "id", "") != wrapped.id:
+            continue
+        if not is_progress(facts, made):  # type: ignore[arg-type]
+            continue
+        taken = {n.id for n in facts.walk(ast.Name)} | {a.arg for a in facts.walk(ast.arg)}
+        scope = facts.scopes.scope_of(target)
+        once = wrapped.id in scope.params and scope.stores.get(wrapped.id) == [target]
+        reads = [n for n in facts.scopes.reads(wrapped.id, scope) if n is not wrapped]
+        name = next((n for n in NAMES if n not in taken), None)
+        own = all(facts.scopes.scope_of(n) is scope for n in reads)
+        if name is not None and once and own and s in getattr(scope.node, "body", ()):
+            for n in (target, *(n for n in reads if n.lineno > s.lineno)):
+                edits.replace_node(n, name)
+    return edits.done() if edits.spans else None
 
 
 def open_bars(facts: Facts) -> str | None:

@@ -8,7 +8,7 @@ from ...facts.script import Facts
 from .appends import append_in_place
 from .attempts import open_attempts
 from .attributes import name_attributes
-from .bars import open_bars
+from .bars import name_bars, open_bars
 from .branches import call_in_one_place
 from .closures import give_with_the_batch
 from .contexts import enter_by_hand
@@ -43,6 +43,7 @@ STEPS: tuple[Callable[[Facts], str | None], ...] = (
     count_from_there,
     write_arguments,
     give_with_the_batch,
+    name_bars,
     name_given,
     switch_in_place,
     add_in_place,

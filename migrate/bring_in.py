@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from .facts.script import Facts
 from .facts.source import SourceError, read_bytes, read_source
 from .given import Stays, device_of, imports_of, starred
 from .joined import Brought, Definition, JoinedScript, LocalModule, asked, names_in
+from .line_map import line_map
+from .packages import by_their_files, handed_on, reads_beside, without
 from .sources import Imports
 
 # what finds a definition by a text that holds its name
@@ -35,16 +38,20 @@ def bring_in(
     finding them where they are.
     """
     try:
-        facts = Facts(mend(text)[0])
-        modules = _modules(path, facts, imports)
-        _by_star(path, facts, modules, imports)
-        _choose(facts, modules)
+        original = facts = Facts(mend(text)[0])
+        handed = handed_on(path, facts, imports, _facts)
+        if handed:  # of these only what comes is imported otherwise
+            every = Facts(by_their_files(facts, handed, (h.name for own in handed.values() for h in own)))
+            facts = Facts(by_their_files(facts, handed, {n for m in _chosen(path, every, imports) for n in m.comes}))
+        modules = _chosen(path, facts, imports)
+        for m in modules:
+            m.through = [h for own in handed.values() for h in own if h.module == m.name]
         coming = [m for m in modules if m.comes]
         for m in coming:
             m.stars = starred(m.facts, m.package, lambda name: imports.module(path, tuple(name.split("."))))
         if not any(_trains(m, d) for m in coming for d in m.comes.values()):
             return None
-        silent = {m.path for m in coming if all(_does_nothing(p) for p in (m.path, *imports.followed(m.path)))}
+        silent = {m.path for m in coming if all(map(_does_nothing, _run_by(m, imports)))}
         others = [p for p in readers if imports.real(p) != imports.real(path)]
         for m in coming:
             alone = m.path in silent and _alone(path, facts, m, imports, others)
@@ -55,12 +62,37 @@ def bring_in(
                 _only_here(path, m, imports, others if alone and not for_others else [*others, *beside])
         coming = [m for m in coming if m.comes]
         stars = starred(facts, [], lambda name: imports.module(path, tuple(name.split("."))))
-        return JoinedScript(facts, coming, silent, stars).joined()
+        brought = JoinedScript(facts, coming, silent, stars).joined()
+        return brought if facts is original else _of_packages(brought, coming, facts, original)
     except (SyntaxError, SourceError, OSError, RecursionError):
         return None
 
 
+def _of_packages(brought: Brought, coming: list[LocalModule], facts: Facts, original: Facts) -> Brought:
+    """What came, with the lines of the script itself, and with the packages that do not hand it on any more."""
+    back = line_map(facts.text.text, original.text.text)
+    came = [h for m in coming if not m.stays for h in m.through if h.name in m.comes]
+    packages, told = dict[Path, str](), list[tuple[Path, int, str]]()
+    for at in dict.fromkeys(at for h in came for at in h.through):
+        packages[at], gone = without(_facts(at), {h.name for h in came if at in h.through})
+        told += [(at, line, name) for line, name in gone]
+    return replace(
+        brought,
+        left={**brought.left, **{at: text for at, text in packages.items() if any(at == p for p, _, _ in told)}},
+        names=[(back(line), name, path) for line, name, path in brought.names],
+        line=lambda line: back(brought.line(line)),
+        packages=tuple(told),
+    )
+
+
 # -- which definitions ----------------------------------------------------------------------------------------------
+
+
+def _chosen(path: Path, facts: Facts, imports: Imports) -> list[LocalModule]:
+    modules = _modules(path, facts, imports)
+    _by_star(path, facts, modules, imports)
+    _choose(facts, modules)
+    return modules
 
 
 def _modules(path: Path, facts: Facts, imports: Imports) -> list[LocalModule]:
@@ -140,10 +172,13 @@ def _only_here(script: Path, m: LocalModule, imports: Imports, readers: Iterable
 
 def _read_by(reader: Path, script: Path, m: LocalModule, imports: Imports) -> set[str]:
     """What another file may read of a module."""
+    packages = {imports.real(at) for h in m.through for at in h.through}
     itself = imports.real(reader) == imports.real(m.path)
-    if itself or imports.real(m.path) not in imports.direct(reader, script):
+    if itself or not imports.direct(reader, script) & {imports.real(m.path), *packages}:
         return set()
     facts = _facts(reader)
+    if imports.real(reader) in packages:
+        return reads_beside(facts, set(m.comes))
     if any(_stars(s) for s in facts.tree.body):
         return set(m.comes)
     return names_in(facts.tree, texts=BY_TEXT.search(facts.text.text) is not None)
@@ -190,6 +225,12 @@ def _is_for_itself(s: ast.stmt) -> bool:
 
 def _stars(s: ast.AST) -> bool:
     return any(n.name == "*" for n in walk(s, ast.alias))
+
+
+def _run_by(m: LocalModule, imports: Imports) -> list[Path]:
+    """The files that run where a module is imported."""
+    packages = [at for h in m.through for at in h.through]
+    return list(dict.fromkeys(p for at in (m.path, *packages) for p in (at, *imports.followed(at))))
 
 
 def _does_nothing(path: Path) -> bool:

@@ -10,11 +10,12 @@ from pathlib import Path
 from .facts.nodes import walk
 from .facts.script import Facts
 from .facts.text import lines_of
-from .given import Stays, alias, device_of, imports_of, parts_of, renamed, same_value
+from .given import Stays, device_of, imports_of, parts_of, renamed, same_value
 from .lift.shape.edits import Edits
 from .lift.splice import Splice
 from .line_map import line_map
-from .unread_imports import without_unread_imports
+from .packages import HandedOn
+from .unread_imports import cuts_of, without_unread_imports
 
 Definition = ast.FunctionDef | ast.ClassDef
 OF_A_FILE = {"__file__", "__name__", "__package__", "__spec__", "__doc__"}
@@ -42,6 +43,7 @@ class Brought:
     names: list[tuple[int, str, Path]]  # line of the script's import, name, file
     line: Callable[[int], int]  # of the script, for one of the new text
     untouched: frozenset[Path] = frozenset()
+    packages: tuple[tuple[Path, int, str], ...] = ()  # file, line and name of what a package does not hand on any more
 
 
 @dataclass
@@ -59,6 +61,7 @@ class LocalModule:
     stays: bool = False  # as it is, for other programs: what comes is a copy
     is_starred: bool = False  # whether the script has all of its names
     by_star: set[str] = field(default_factory=set)  # its definitions that the script reads by that
+    through: list[HandedOn] = field(default_factory=list)  # those that packages hand on to the script
 
     def __post_init__(self) -> None:
         self.own = {s.name: s for s in self.facts.tree.body if isinstance(s, (ast.FunctionDef, ast.ClassDef))}
@@ -249,14 +252,16 @@ class JoinedScript:
             )
             self.brought += [(s.lineno, name, m.path) for name in names]
             if gone:
-                left = [alias(a) for a in s.names if a not in gone]
-                alone = [] if m.path in self.silent else [self._alone(m)]
-                lines = [f"from {m.name} import {', '.join(left)}"] if left else alone
                 if Splice(self.facts.text).shares_a_line(s):
                     raise Stays(f"the import of {m.name} shares its line")
                 for a in gone:
                     self._by_its_own_name(a)
-                self.edits.replace_lines(s.lineno, s.end_lineno or s.lineno, lines)
+                if len(gone) < len(s.names):
+                    for start, stop in cuts_of(self.facts.text, s, gone):
+                        self.edits.replace(start, stop, "")
+                else:
+                    alone = [] if m.path in self.silent else [self._alone(m)]
+                    self.edits.replace_lines(s.lineno, s.end_lineno or s.lineno, alone)
 
     def _alone(self, m: LocalModule) -> str:
         """What imports a module for what that does: not by a name that is of another thing, `train` of train.py."""

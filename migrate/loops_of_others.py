@@ -102,6 +102,9 @@ def share_out(report: FileReport, brought: Brought, told: dict[Path, FileReport]
             other = told.setdefault(real(place.path), FileReport(str(place.path)))
             getattr(other, name).append(at_line(note, partial(_line_there, place, brought)))
         setattr(report, name, own)
+    for at, line, name in brought.packages:
+        says = f"{name}() is not handed on any more: its loop is in {Path(report.path).name}"
+        told.setdefault(real(at), FileReport(str(at))).edits.append(Edit(line, 1, "PTM700", says))
     for line, name, path in brought.names:
         says = f"{name}() came from {path.name}: the lift reads its loop here"
         report.edits.append(Edit(line, 1, "PTM700", says))

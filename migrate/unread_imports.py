@@ -40,7 +40,7 @@ def without_unread_imports(
         if not unread or _name(unread[0]) == "torch" or _does_more(before, s):
             continue
         unread = [a for a in unread if taken is None or not taken(_name(a))]
-        found = list(_cuts(after.text, s, unread)) if unread else []
+        found = list(cuts_of(after.text, s, unread)) if unread else []
         if not found:
             continue
         cuts += found
@@ -114,7 +114,7 @@ def _name(a: ast.alias) -> str:
     return a.asname or a.name.partition(".")[0]
 
 
-def _cuts(text: Text, s: ast.stmt, unread: list[ast.alias]) -> Iterator[tuple[int, int]]:
+def cuts_of(text: Text, s: ast.stmt, unread: list[ast.alias]) -> Iterator[tuple[int, int]]:
     """The spans to take out: the whole line of a statement, or single names with their commas."""
     start, stop = text.span(s)
     first, last = text.line_span(s.lineno, s.end_lineno or s.lineno)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .script import Facts
 
 COPIES = ("copy.copy", "copy.deepcopy")
+MANY = 20  # of what callers give, one in another
 DEPTH = 5  # of names for names, and of dictionaries that are handed on
 
 
@@ -25,7 +26,7 @@ def handed_on(of: BatchCall) -> Value | None:
     """Each of what the callers give, called here instead; None where nothing is handed on."""
     run, call = of.run, of.call
     given = list(dict.fromkeys(_given(run.facts, call.func)))
-    if not given or call.func in run.mixing.handing:
+    if not given or call.func in run.mixing.handing or len(run.mixing.handing) > MANY:
         return None
     run.mixing.handing.add(call.func)
     try:
@@ -84,7 +85,7 @@ def _made(facts: Facts, call: ast.Call, depth: int) -> list[ast.expr]:
     if isinstance(func, ast.Name):
         values = _values(facts, func)
         func = values[0] if len(values) == 1 else func
-        kinds = [func] if isinstance(func, ast.Name) and values else []
+        kinds = values if len(values) > 1 or isinstance(func, ast.Name) else []
     if isinstance(func, ast.Lambda):
         return [func.body]
     if isinstance(func, ast.Call) and facts.names.resolve(func.func) == "functools.partial":

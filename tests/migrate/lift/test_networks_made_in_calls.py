@@ -93,6 +93,27 @@ net = MADE
 train(GIVEN, DataLoader(TensorDataset(torch.randn(32, 4)), batch_size=8))
 """
 
+LISTED = """
+if torch.cuda.is_available():
+    dropout = nn.Dropout1d
+else:
+    dropout = nn.Dropout
+
+
+class Listed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc, self.dropouts = nn.Linear(4, 3), nn.ModuleList()
+        for _ in range(2):
+            self.dropouts.append(dropout(0.2))
+
+    def forward(self, x):
+        for dropout in self.dropouts:
+            x = dropout(x)
+        return self.fc(x)
+
+
+"""
 PAIRS = """
 class Pairs(nn.Module):
     def forward(self, z):
@@ -144,6 +165,22 @@ def test_what_mixes_its_samples_gets_whole_batches(made, by_name):
     result = migrate_text(script(made, by_name))
     assert "divide_batches = False" in result.text
     assert any("mixes the samples" in n.message for n in result.attention)
+
+
+CHOSEN = "if device:\n    chosen = {}\nelse:\n    chosen = Plain\n"
+
+
+@pytest.mark.parametrize(("kind", "mixes"), [("Code", True), ("Plain", False), ("lambda: Code()", True)])
+@pytest.mark.parametrize("by_name", [False, True])
+def test_a_class_that_branches_choose(kind, mixes, by_name):
+    text = script("chosen()", by_name).replace("first = Code()\n", CHOSEN.format(kind))
+    assert ("divide_batches = False" in migrate_text(text).text) is mixes
+
+
+def test_one_that_a_network_keeps_in_a_list():
+    text = script("Listed()", True).replace("class Within", f"{LISTED}class Within")
+    result = migrate_text(text)
+    assert result.plan == "module" and "divide_batches" not in result.text
 
 
 @pytest.mark.parametrize("by_name", [False, True])

@@ -1,0 +1,57 @@
+"""`loader = tqdm(loader)` in a function that is given the loader: lifted as a bar of another name is."""
+
+import pytest
+from ptmigrate.migrate.facts.script import Facts
+from ptmigrate.migrate.lift.shape.bars import name_bars
+
+from tests.migrate.lift.test_same_run import FUNCTIONS
+from tests.migrate.running import check_same
+
+BAR = "loader = tqdm(loader, disable=True)"
+WRAPPED = (
+    FUNCTIONS.replace("import torch\n", "import torch\nfrom tqdm import tqdm\n", 1)
+    .replace("def train(epoch):\n", f"def train(epoch, loader):\n    {BAR}\n")
+    .replace("for batch in train_loader:", "for batch in loader:")
+    .replace("total += loss.item()\n", "total += loss.item()\n        loader.desc = f'{total:.3f}'\n")
+    .replace("def test():\n", f"def test(loader):\n    {BAR}\n")
+    .replace("in test_loader:", "in enumerate(loader):")
+    .replace("for x, y in enumerate", "for i, (x, y) in enumerate")
+    .replace("train(epoch)\n", "train(epoch, loader=train_loader)\n")
+    .replace("right = test()", "right = test(loader=test_loader)")
+)
+
+
+def test_the_loops_are_over_the_loaders():
+    result = check_same(WRAPPED, "module")
+    assert "bar.desc = f'{" in result and "def validation_step(" in result
+    assert "divide_batches" not in result and "train_dataloader(self)" not in result
+
+
+FUNCTION = """
+from tqdm import tqdm
+def f(loader, other):
+    print(loader)
+    loader = tqdm(loader, leave=False)
+    for x in loader:
+        loader.set_postfix(n=len(loader))
+"""
+RENAMED = FUNCTION.replace("loader = tqdm", "bar = tqdm").replace("in loader:", "in bar:")
+RENAMED = RENAMED.replace("loader.set_postfix(n=len(loader))", "bar.set_postfix(n=len(bar))")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (FUNCTION, RENAMED),
+        (FUNCTION + "bar = 3\n", RENAMED.replace("bar", "pbar") + "bar = 3\n"),
+        (FUNCTION.replace("loader = tqdm(loader", "loader = tqdm(other"), None),
+        (FUNCTION.replace("tqdm(loader", "list(loader"), None),
+        (FUNCTION.replace("    print(loader)\n", "    loader = loader[1:]\n"), None),
+        (FUNCTION.replace("(loader, other)", "(other)"), None),
+        (FUNCTION.replace("    loader = tqdm", "    if other:\n        loader = tqdm"), None),
+        (FUNCTION.replace("    print(loader)\n", "    def g():\n        return loader\n"), None),
+        (FUNCTION + "bar = pbar = progress_bar = 3\n", None),
+    ],
+)
+def test_what_gets_a_name(text, expected):
+    assert name_bars(Facts(text)) == expected

@@ -104,8 +104,11 @@ def lifted(facts: Facts, options: Options, by_hand: bool = True) -> Result:
     from .lift.hopeless import check_hopes
     from .lift.own_device import settled
     from .lift.placing import moving_batches
+    from .lift.shape.cut_by_hand import cut_and_moved
     from .lift.uncalled import put_back, taken_out
 
+    if (cut := cut_and_moved(facts)) is not None:
+        return _of_cut(facts, cut, options, by_hand)
     check_hopes(facts)
     facts.lifting = True
     changes = plan_all(facts, options.wants)
@@ -138,6 +141,19 @@ def lifted(facts: Facts, options: Options, by_hand: bool = True) -> Result:
     attention = [n for n in attention if (n.code, n.line) not in placed]
     compiles(text)
     return Result(text, plan, edits + finishing, attention + told, framework=options.framework)
+
+
+def _of_cut(facts: Facts, cut: str, options: Options, by_hand: bool) -> Result:
+    """The lift of a text with a loop over its batches, told by the lines of the script."""
+    line = line_map(cut, facts.text.text)
+    try:
+        result = lifted(facts.after(cut), options, by_hand)
+    except CannotLift as why:
+        why.line = line(why.line)
+        raise
+    result.edits[:] = [at_line(e, line) for e in result.edits]
+    result.attention[:] = [at_line(n, line) for n in result.attention]
+    return result
 
 
 def _moved_networks(facts: Facts, changes: list[Change]) -> Iterator[str]:

@@ -19,6 +19,7 @@ from .names import Names
 from .nodes import FUNCTIONS, LOOPS, Function, Loop, Nodes
 
 LOADER = "torch.utils.data.DataLoader"
+BATCHES = ("Batches", "ptmigrate.runtime.Batches")  # what a loop cut by hand
 LOADER_NAME = re.compile(
     r"(data_?)?(loader|iterator)s?\d*$|(^|_)(dl|batches|dataiter|data_iter)$|_(loader|iter)(_\w+)?$"
 )
@@ -122,7 +123,7 @@ class Loops:
         node = unwrapped(node)
         if isinstance(node, ast.Call):
             full = self.names.resolve(node.func)
-            if full == LOADER:
+            if full == LOADER or (full or last_part(node.func)) in BATCHES:
                 return True
             last = last_part(node.func)
             named = last is not None and (bool(LOADER_NAME.search(last)) or last in self._loader_makers)

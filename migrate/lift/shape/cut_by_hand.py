@@ -14,6 +14,7 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass, field
+from functools import partial
 
 from ...facts.nodes import walk
 from ...facts.runtime_names import imported_as
@@ -28,6 +29,8 @@ from .places import Place, Places, first_of
 
 # what is cut by a size of such a name are samples, where nothing else says so
 OF_BATCHES = re.compile(r"batch|(?:\b|_)(?:bs|bsz|mb)(?:\b|_)", re.IGNORECASE)
+# what leaves each sample what it is
+SAME_SAMPLES = {"to", "cuda", "float", "double", "half", "long", "int", "type", "contiguous", "requires_grad_"}
 # with which argument they make one sample of what is cut: a first dimension of one
 ALONE = {"unsqueeze": 0, "expand_dims": 0, "view": 1, "reshape": 1}
 
@@ -49,7 +52,16 @@ class _Cut:
 
 
 def cut_by_the_loop(facts: Facts) -> str | None:
-    """The text with one such loop over its batches; None where there is none."""
+    """The text with one such loop over its batches; None where there is none, or the script moves some of it itself."""
+    return _by_the_loop(facts, moved=False)
+
+
+def cut_and_moved(facts: Facts) -> str | None:
+    """The text with one such loop over batches that the script moves itself, and all of them: so a Trainer does."""
+    return _by_the_loop(facts, moved=True)
+
+
+def _by_the_loop(facts: Facts, moved: bool) -> str | None:
     if not facts.ours or imported_as(facts, BATCHES) != BATCHES:
         return None
     if "range(" not in facts.text.text or ".backward(" not in facts.text.text:
@@ -57,7 +69,7 @@ def cut_by_the_loop(facts: Facts) -> str | None:
     for call in facts.walk(ast.Call):
         loop = nearest_loop(facts, call) if is_call_of(call, "backward") else None
         cut = _cut(facts, loop) if isinstance(loop, ast.For) and not loop.orelse and _steps(facts, loop) else None
-        if cut is not None and (text := _written(facts, cut)) is not None:
+        if cut is not None and _is_moved(facts, cut) is moved and (text := _written(facts, cut)) is not None:
             return text
     return None
 
@@ -70,8 +82,8 @@ def _steps(facts: Facts, loop: ast.For) -> bool:
 
 def _cut(facts: Facts, loop: ast.For) -> _Cut | None:
     found = _counted(facts, loop)
-    if found is None or any(facts.devices.moved(call) is not None for call in walk(loop, ast.Call)):
-        return None  # what the script moves itself is its own as long as the script cuts it
+    if found is None:
+        return None
     counted, number = found
     places = Places(facts, loop, number.id)
     cut: _Cut | None = None
@@ -90,6 +102,36 @@ def _cut(facts: Facts, loop: ast.For) -> _Cut | None:
     if cut is not None:
         cut.parts = dict(sorted(cut.parts.items(), key=lambda item: (item[0].lineno, item[0].col_offset)))
     return cut if cut is not None and _fits(cut) and _is_steady(facts, cut) and _gives_samples(facts, cut) else None
+
+
+def _is_moved(facts: Facts, cut: _Cut) -> bool | None:
+    """Whether the script moves every part of a batch, and nothing else in the loop; None where it does some of that."""
+    moved = [m for call in walk(cut.loop, ast.Call) if (m := facts.devices.moved(call)) is not None]
+    named = [(t.id, v) for s in walk(cut.loop, ast.Assign) for t, v in pairs(s) if isinstance(t, ast.Name)]
+    data: set[str | None] = set()
+    for m in map(partial(_same_samples, facts), moved):
+        values = [v for name, v in named if name == m.id] if isinstance(m, ast.Name) else [m]
+        parts = [part for v in values if (part := _part_of(facts, cut, v)) is not None]
+        data |= {cut.parts[part] for part in parts} or {None}
+    return bool(moved) if not moved or data == {*cut.parts.values()} else None
+
+
+def _part_of(facts: Facts, cut: _Cut, e: ast.expr) -> ast.Subscript | None:
+    """The part that `X[rows]`, `Variable(X[rows])` or `X[rows].float().to(device)` is."""
+    e = _same_samples(facts, e)
+    return e if isinstance(e, ast.Subscript) and e in cut.parts else None
+
+
+def _same_samples(facts: Facts, e: ast.expr) -> ast.expr:
+    """What an expression has the samples of, as they are there."""
+    while isinstance(e, ast.Call):
+        if isinstance(e.func, ast.Attribute) and e.func.attr in SAME_SAMPLES:
+            e = e.func.value
+        elif len(e.args) == 1 and facts.names.resolve(e.func) == "torch.autograd.Variable":
+            e = e.args[0]
+        else:
+            break
+    return e
 
 
 def _counted(facts: Facts, loop: ast.For) -> tuple[ast.Call, ast.Name] | None:
@@ -191,19 +233,23 @@ def _written(facts: Facts, cut: _Cut) -> str | None:
 
 
 def _named(facts: Facts, cut: _Cut) -> tuple[dict[str, str], list[ast.stmt]]:
-    """What the loop calls the part of each of the data, and the statements that named them so, which go."""
+    """What the loop calls the part of each of the data, and the statements that named them so, which go: but for
+    those that move it, too.
+    """
     names, gone = dict[str, str](), list[ast.stmt]()
     for s in cut.loop.body:
         if not isinstance(s, ast.Assign) or len(s.targets) != 1:
             continue
-        every = [(t, v) for t, v in pairs(s) if isinstance(t, ast.Name) and isinstance(v, ast.Subscript)]
-        cuts = {cut.parts[v]: t.id for t, v in every if v in cut.parts}
+        every = [
+            (t, part) for t, v in pairs(s) if isinstance(t, ast.Name) and (part := _part_of(facts, cut, v)) is not None
+        ]
+        cuts = {cut.parts[part]: t.id for t, part in every}
         above = cut.loop.body[: cut.loop.body.index(s)]
         early = {n.id for a in above for n in walk(a, ast.Name)} & {*cuts.values()}
         once = all([*cut.parts.values()].count(d) == 1 for d in cuts)
         if len(cuts) == len(pairs(s)) and once and not early:
             names.update(cuts)
-            gone.append(s)
+            gone += [s] if all(v in cut.parts for _, v in pairs(s)) else []
     for d in cut.data:
         if d not in names:
             names[d] = free_at(facts, cut.loop, f"{d}_batch")

@@ -3,7 +3,7 @@
 import pytest
 import torch
 from ptmigrate.migrate.facts.script import Facts
-from ptmigrate.migrate.lift.shape.cut_by_hand import cut_by_the_loop
+from ptmigrate.migrate.lift.shape.cut_by_hand import cut_and_moved, cut_by_the_loop
 from ptmigrate.migrate.migrate import Options, migrate_text
 
 from tests.migrate.lift.test_same_run import HEAD
@@ -138,6 +138,52 @@ WHOLE = {
         "    optimizer.step()\n"),
     "its own Batches": SLICES.replace("bs = 8", "bs = 8\nBatches = list"),
 }  # fmt: skip
+
+
+CUT = "xs[i:i + bs], ys[i:i + bs]"
+ABOVE = "        loss = "
+MOVED = {
+    "where they are cut": SLICES.replace(CUT, "xs[i:i + bs].to(device), ys[i:i + bs].to(device)"),
+    "where they have names": ORDERED.replace(ABOVE, f"        x, y = x.to(device), y.to(device)\n{ABOVE}"),
+    "where they are read": SLICES.replace("model(x), y", "model(x.float().to(device)), y.to(device)"),
+    "under a condition": ORDERED.replace(
+        ABOVE, f"        if torch.cuda.is_available():\n            x, y = x.cuda(), y.cuda()\n{ABOVE}"),
+    "as Variables": SLICES.replace(CUT, "V(xs[i:i + bs].to(device)), V(ys[i:i + bs]).to(device)").replace(
+        "import time", "import time\nfrom torch.autograd import Variable as V"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", MOVED.values(), ids=MOVED)
+def test_batches_that_the_script_moves_are_the_trainers_to_move(text, tmp_path):
+    result = check_same(text, "module")
+    assert "Batches(" in result and "divide_batches" not in result and "self.device" not in result
+    migrated = migrate_text(text)
+    lines = [text.splitlines()[e.line - 1] for e in migrated.edits if e.code == "PTM101"]
+    assert any(line.startswith("        ") and (".to(device)" in line or ".cuda()" in line) for line in lines)
+    assert not migrated.attention
+    check_on_card(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        SLICES.replace("ys[i:i + bs]\n", "ys[i:i + bs].to(device)\n"),  # the others may be there already
+        MOVED["where they are cut"].replace("        loss = ", "        z = torch.ones(3).to(device)\n        loss = "),
+    ],
+)
+def test_where_it_moves_other_things_it_goes_on_cutting_them(text):
+    assert cut_and_moved(Facts(text)) is None and cut_by_the_loop(Facts(text)) is None
+
+
+def test_a_loop_that_cannot_be_lifted_names_its_own_line():
+    text = MOVED["where they have names"].replace(
+        "        total += loss.item()\n",
+        "        total += loss.item()\n        if total > 99:\n            exec('pass')\n",
+    )
+    result = migrate_text(text)
+    assert result.plan == "loop" and "x.to(" in result.text
+    (told,) = [n for n in result.attention if n.code == "PTM701"]
+    assert "exec(" in text.splitlines()[told.line - 1]
 
 
 def shaped(text: str) -> str:

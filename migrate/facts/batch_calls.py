@@ -59,7 +59,7 @@ from .batch_operations import (
     brings_together,
 )
 from .batch_pairs import distance
-from .batch_patterns import contracted, rearranged
+from .batch_patterns import as_text, contracted, rearranged, text_of
 from .batch_values import PLAIN, REDUCED, Value
 from .batch_views import moved_by, numbers, one_each
 from .batch_vmap import mapped
@@ -108,7 +108,7 @@ class BatchCall:
             return self._operation(self.last, self.args[0] if self.args else run.joined(everything), 1, everything)
         of_batch = run.joined([*everything, *around(run, func)])
         if (self.full or "").startswith("einops.") and of_batch.kind == "batch":
-            return self._patterned(of_batch, [a for a in self.call.args if isinstance(a, ast.Constant)])
+            return self._patterned(of_batch)
         chosen = applied(run, self.call, self.full, self.args) or run_each(run, self.call)
         if chosen is not None:
             return chosen
@@ -150,12 +150,12 @@ class BatchCall:
             return PLAIN
         return None
 
-    def _patterned(self, of_batch: Value, texts: list[ast.Constant]) -> Value:
+    def _patterned(self, of_batch: Value) -> Value:
         """`rearrange(x, "b t d -> (b t) d")`"""
         if self.last == "einsum":
             return self._product("einsum", of_batch, 1)
-        text = texts[0].value if texts else None
-        if self.last not in ("rearrange", "reduce", "repeat") or not isinstance(text, str) or not self.args:
+        text = text_of(self.run, self.call)
+        if self.last not in ("rearrange", "reduce", "repeat") or text is None or not self.args:
             return self._by_name(self.last, of_batch)
         return rearranged(self.run, self.call, self.args[0], text)
 
@@ -473,7 +473,8 @@ class BatchCall:
         return replace(of, views=1, holds=True)
 
     def _product(self, name: str, of: Value, offset: int) -> Value:
-        operands = [v for v, a in zip(self.args, self.call.args, strict=True) if not isinstance(a, ast.Constant)]
+        given = zip(self.args, self.call.args, strict=True)
+        operands = [v for v, a in given if not isinstance(a, ast.Constant) and as_text(self.run, a) is None]
         operands = operands if name == "einsum" else ([of] if not offset else []) + self.args
         tainted = [v for v in operands if v.kind == "batch"]
         if name == "einsum":

@@ -20,8 +20,11 @@ ADDS_UP = {"mean", "sum"}
 
 def contracted(run: Run, call: ast.Call, operands: list[Value]) -> tuple[Value, bool]:
     """What `einsum` makes of its operands, and whether it meets samples with others."""
-    texts = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
-    inputs, arrow, output = (texts[0] if texts else "").partition("->")
+    text = text_of(run, call)
+    if text is None:
+        several = sum(v.kind == "batch" for v in operands) > 1
+        return run.joined(operands), several  # nothing shows which of their dimensions meet
+    inputs, arrow, output = text.partition("->")
     listed = call.args[1] if len(call.args) == 2 else None
     if isinstance(listed, (ast.List, ast.Tuple)):
         operands = [run.value(x) for x in listed.elts]
@@ -38,6 +41,18 @@ def contracted(run: Run, call: ast.Call, operands: list[Value]) -> tuple[Value, 
     if not left:
         return REDUCED, False
     return replace(first, dim=left.index(axes[0]) if axes[0] in left else 0, rank=0, width=""), False
+
+
+def text_of(run: Run, call: ast.Call) -> str | None:
+    """The text among the arguments of a call, written out or by a name."""
+    return next((text for a in call.args if (text := as_text(run, a)) is not None), None)
+
+
+def as_text(run: Run, e: ast.expr) -> str | None:
+    scope = run.facts.scopes.scope_of(e).lookup(e.id) if isinstance(e, ast.Name) else None
+    values = run.facts.devices.assigned(e.id, scope) if isinstance(e, ast.Name) and scope is not None else None
+    only = values[0] if values and len(values) == 1 else e
+    return only.value if isinstance(only, ast.Constant) and isinstance(only.value, str) else None
 
 
 def _axes(term: str) -> list[str]:

@@ -25,7 +25,7 @@ KEPT = {
     "clamp", "clamp_", "clamp_min", "clamp_min_", "clip", "squeeze", "unsqueeze", "view", "reshape", "expand", "tolist",
 }  # fmt: skip
 # how many of the samples these find goes by their values
-FINDS = {"nonzero", "unique", "argwhere", "masked_select", "unique_consecutive", "where"}
+FINDS = {"nonzero", "unique", "argwhere", "masked_select", "unique_consecutive", "where", "set"}
 PARTS_OF_SHAPES = ("shape", "size", "dim", "ndim", "dtype", "device")
 OF_DICTIONARIES = ("values", "items", "keys")
 THROUGH = ("range", "enumerate", "zip", "list")

@@ -186,7 +186,7 @@ class Reduction(Parts):
             if other is not None and self.of_batch(other, values=False):
                 raise self._bent(node)
             return kind
-        if kind == "sum":
+        if kind == "sum" or self.of_some(other):
             raise self._bent(node)
         return "sum"
 

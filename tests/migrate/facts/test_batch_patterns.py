@@ -14,6 +14,9 @@ class Net(pl.Module):
     def training_step(self, batch, batch_idx):
         x, y = batch
         s = self.net(x)
+        own = 'b d, b d -> b'
+        pairs = 'i d, j d -> i j'
+        shown = self.shown
         loss = {}
         return loss.mean()
 """
@@ -28,6 +31,8 @@ MIXES = [
     "einops.einsum(s, self.net(y), 'i d, j d -> i j')",
     "torch.einsum('i..., j... -> ij', s, s)",
     "torch.einsum('id,jd', s, s)",
+    "torch.einsum(pairs, s, s)",
+    "torch.einsum(shown, s, s)",  # which nothing shows
 ]
 NOT = [
     "rearrange(s, 'b t d -> b (t d)').softmax(1)",
@@ -41,6 +46,9 @@ NOT = [
     "einops.einsum(s, self.net(y), 'b d, b d -> b')",
     "torch.einsum('...d,...d->...', s, s)",
     "torch.einsum('bd,bd', s, s)",
+    "torch.einsum(own, s, s)",
+    "torch.einsum(shown, s, self.w)",
+    "einops.einsum(s, self.net(y), own)",
 ]
 
 

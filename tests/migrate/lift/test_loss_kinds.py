@@ -504,3 +504,13 @@ def test_a_penalty_of_the_parameters_is_no_sum_over_the_batch():
 def test_one_of_what_the_step_leaves_may_be(of):
     told = migrate_text(PENALISED.replace("(self.scale - 1.5).pow(2).sum()", of)).attention
     assert any("adds a sum over the batch to a mean" in n.message for n in told)
+
+
+@pytest.mark.parametrize("count", ["len(y.unique())", "len(set(y.tolist()))", "y.nonzero().size(0)"])
+def test_a_mean_times_a_count_of_some_is_no_sum(count):
+    text = PENALISED.replace("0.1 * model.penalty()", "0").replace(
+        "nn.functional.mse_loss(model(x), y) +", f"{count} * nn.functional.mse_loss(model(x), y) +"
+    )
+    result = migrate_text(text)
+    assert "divide_batches = False" in result.text
+    assert any("is for a share of the batch not what it is for the whole" in n.message for n in result.attention)

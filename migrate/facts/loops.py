@@ -367,12 +367,18 @@ class Loops:
     @cached_property
     def _module_names(self) -> set[str]:
         classes = {c.name for c in self.nodes.of(ast.ClassDef) if self._is_module_class(c)}
-        return self._assigned_from(
+        names = self._assigned_from(
             lambda call: (
                 (isinstance(call.func, ast.Name) and call.func.id in classes)
                 or (self.names.resolve(call.func) or "").startswith(("torch.nn.Sequential", "torchvision.models."))
             )
         )
+
+        def copies(call: ast.Call) -> bool:
+            of = last_part(call.args[0]) if self.names.resolve(call.func) == "copy.deepcopy" and call.args else None
+            return of is not None and (of in names or bool(MODEL_NAME.search(of)))
+
+        return names | self._assigned_from(copies)
 
     def _is_module_class(self, c: ast.ClassDef) -> bool:
         return any((self.names.resolve(b) or "").rpartition(".")[2] in ("Module", "LightningModule") for b in c.bases)

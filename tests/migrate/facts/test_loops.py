@@ -37,6 +37,11 @@ STEP = "loss = criterion(model(x), y); loss.backward(); optimizer.step()"
             "for x in val_loader:\n  with torch.no_grad():\n    model(x)\n    f()",
             (2, "trains", False),
         ),
+        (  # a copy of a network is one
+            "import copy\nema = copy.deepcopy(net)\nfor x in val_loader:\n  with torch.no_grad():\n    ema(x)\n  here()",
+            (3, "evaluates", False),
+        ),
+        ("import copy\nema = copy.deepcopy(table)\nfor x in val_loader:\n  ema(x)\n  here()", None),
         ("for x in loader:\n  loss = f(x)\n  scaler.scale(loss).backward()\n  here()", (1, "trains", False)),
         ("for x in loader:\n  for m in models:\n    m(x).backward()\n  here()", (1, "trains", False)),
         # networks and optimizers in turn: the round of the loop around them is the step

@@ -62,9 +62,21 @@ def is_tensor(facts: Facts, f: Function, name: str, call: ast.expr) -> bool:
         of_tensors = of_tensors - OF_MODULES
     made = (c for c in uses(f).given_to.get(name, ()) if facts.names.resolve(c.func) in {VARIABLE, *LIKE})
     taken = any(getattr(argument_at(c, "data", 0), "id", None) == name for c in made)  # torch.ones_like(y)
+    taken = taken or _is_operand(facts, f, name)
     if not (taken or used(uses(f), name) & of_tensors or _is_said(facts, f, name)):
         return False
     return not (isinstance(f, ast.FunctionDef) and is_array(facts, f, name))
+
+
+def _is_operand(facts: Facts, f: Function, name: str) -> bool:
+    """`a @ b`, `F.linear(a, w)` in a module's forward: what is called with tensors alone."""
+    if getattr(f, "name", "") != "forward" or facts.classes.holder(f) not in facts.classes.modules:
+        return False
+    products = (n for n in walk(f, ast.BinOp) if isinstance(n.op, ast.MatMult))
+    if any(is_named(side, name) for n in products for side in (n.left, n.right)):
+        return True
+    calls = (c for c in uses(f).given_to.get(name, ()) if is_named(c.args[0], name))
+    return any((facts.names.resolve(c.func) or "").startswith("torch.nn.functional.") for c in calls)
 
 
 def of_comprehension(facts: Facts, call: ast.Call) -> str | None:

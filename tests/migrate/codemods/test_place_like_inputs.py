@@ -48,6 +48,21 @@ def test_a_name_of_whole_numbers_keeps_the_dtype(before, after):
 
 
 @pytest.mark.parametrize(
+    ("before", "where"),
+    [
+        ("n = len(a)\ny = torch.arange(n).cuda()\nreturn a @ b.T, y", "a"),
+        ("n = len(b)\ny = torch.arange(n).cuda()\nreturn torch.eye(3) @ b, y", "b"),
+        ("y = torch.arange(len(a)).cuda()\nreturn torch.nn.functional.normalize(a), y", "a"),
+        ("y = torch.arange(len(a)).cuda()\nreturn torch.nn.functional.dropout(torch.ones(3), a), y", ""),  # a number
+        ("y = torch.arange(len(a)).cuda()\nreturn a * b, y", ""),
+    ],
+)  # fmt: skip
+def test_one_of_two_that_only_meets_others(before, where):
+    text = net(*before.splitlines(), method="def forward(self, a, b):")
+    assert (f".to({where}.device)" in migrate_text(text, LEFT).text) is bool(where)
+
+
+@pytest.mark.parametrize(
     ("before", "after"),
     [
         ("x = batch['x']\ny = torch.ones(x.size(0)).cuda()", "x = batch['x']\ny = torch.ones(x.size(0)).type_as(x)"),

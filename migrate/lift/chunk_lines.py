@@ -28,6 +28,7 @@ class ChunkLines(Rewriter):
         lines += self._brought_together(chunk)
         lines += self._alias_lines(chunk)
         lines += self._optimizer_lines(chunk)
+        lines += self._comments_of_loop(chunk)
         returned: str | None = None
         for s in chunk.statements:
             if isinstance(s, ast.Global) or _deletes_names(s):  # the method declares what it writes itself
@@ -52,6 +53,15 @@ class ChunkLines(Rewriter):
         if chunk.passing is not None and chunk.statements is chunk.passing.after:
             lines += self._result_lines(chunk)
         return lines
+
+    def _comments_of_loop(self, chunk: Chunk) -> list[str]:
+        """The comments right above the loop of which a chunk is the step."""
+        if chunk.passing is None or chunk.statements is not chunk.passing.body:
+            return []
+        loop = chunk.passing.loop
+        first, _ = self.splice.with_comments(loop, self._floor(loop))
+        texts = [self.facts.text.lines[n - 1].strip() for n in range(first, loop.lineno)]
+        return [t for t in texts if t.startswith("#")]
 
     def _comments_below(self, s: ast.stmt) -> list[str]:
         """The comments that end the block of a statement that goes itself."""

@@ -70,6 +70,9 @@ def _asks_for_cuda(facts: Facts, test: ast.expr, depth: int = 0) -> bool | None:
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         asked = _asks_for_cuda(facts, test.operand, depth)
         return None if asked is None else not asked
+    if isinstance(test, ast.Compare) and (said := _truth(test)) is not None:
+        asked = _asks_for_cuda(facts, test.left, depth)
+        return None if asked is None else asked is said
     if isinstance(test, ast.Call):
         return True if not test.args and facts.names.resolve(test.func) in THERE | COUNTED else None
     if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.left, ast.Call):
@@ -82,6 +85,14 @@ def _asks_for_cuda(facts: Facts, test: ast.expr, depth: int = 0) -> bool | None:
         known = {_asks_for_cuda(facts, v, depth + 1) for v in given or ()}
         return known.pop() if len(known) == 1 else None
     return None
+
+
+def _truth(test: ast.Compare) -> bool | None:
+    """What `there is False` and `there != True` ask for."""
+    value = test.comparators[0].value if isinstance(test.comparators[0], ast.Constant) else None
+    if len(test.ops) > 1 or not isinstance(value, bool):
+        return None
+    return value if isinstance(test.ops[0], (ast.Is, ast.Eq)) else not value
 
 
 def _only_ends(facts: Facts, block: list[ast.stmt]) -> bool:

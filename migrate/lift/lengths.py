@@ -42,7 +42,23 @@ class Lengths:
         self.unread = {n for e in self.found for n in walk(e)} - self.found
 
     def of_the_trainer(self, moved: list[ast.stmt]) -> set[str]:
-        """The training loader's name, where nothing but the training reads it: the constructor need not get it."""
+        """What the constructor need not get: names for such a number alone, and the training loader's, where nothing
+        but the training reads it.
+        """
+        return self._names_of_numbers(moved) | self._name_of_loader(moved)
+
+    def _names_of_numbers(self, moved: list[ast.stmt]) -> set[str]:
+        """`steps` of `steps = len(loader)`, of which every read is the Trainer's number now."""
+        given = {
+            v for n in self.found if isinstance(n, ast.Name) and isinstance(v := self.binder.variable(n), Variable)
+        }
+        statements = [*moved, *(s for c in self.chunks for s in c.statements)]
+        returns = [p.returns for c in self.chunks if (p := c.passing) is not None and p.returns is not None]
+        names = (n for s in (*statements, *returns) for n in walk(s, ast.Name) if n not in self.found)
+        others = {self.binder.variable(n) for n in names}
+        return {v.name for v in given if not v.owner and v not in others}
+
+    def _name_of_loader(self, moved: list[ast.stmt]) -> set[str]:
         var, e = self.loader, self.recipe.evaluate
         if self.recipe.reloads or not isinstance(var, Variable) or var.owner:
             return set()

@@ -119,3 +119,10 @@ def test_two_processes_print_the_mean_of_their_steps(tmp_path, flags):
     done = forked.ptrun("--accelerator", "cpu", "--devices", "2", *flags, path)
     first, second = done.stdout.split()[-2:]
     assert first == second
+
+
+@pytest.mark.parametrize(("more", "kept"), [("", False), ("; print(steps)", True)])
+def test_a_name_of_the_number_alone_is_not_given_to_the_module(more, kept):
+    text = script("EPOCH", f"print(total / steps){more}").replace("for epoch in", "steps = len(loader)\nfor epoch in")
+    result = check_same(text, "module")
+    assert f"total / {NUMBER}" in result and ("self.steps = steps" in result) is kept

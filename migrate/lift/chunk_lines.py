@@ -131,7 +131,7 @@ class ChunkLines(Rewriter):
         p = chunk.passing
         if p is None or p.result is None:
             return []
-        if p.returns is None:
+        if p.returns is None and not isinstance(p.result, ast.Name):
             raise CannotLift(p.call, "the value of a function that returns nothing is used")
         targets = []
         for t in p.result.elts if isinstance(p.result, ast.Tuple) else [p.result]:
@@ -139,8 +139,9 @@ class ChunkLines(Rewriter):
                 raise CannotLift(p.call, "the value of the pass is unpacked in an unusual way")
             attribute = self.variables.attributes.get(Variable("", t.id))
             targets.append(f"self.{attribute}" if attribute else t.id)
-        value = self._expression(p.returns, chunk)
-        return [f"{', '.join(targets)} = {value}"]
+        if p.returns is None:  # `_ = train(loader)`
+            return [f"{t} = None" for t in targets if t.startswith("self.")]
+        return [f"{', '.join(targets)} = {self._expression(p.returns, chunk)}"]
 
 
 def returned_names(chunk: Chunk) -> list[ast.Name]:

@@ -6,6 +6,7 @@ import ast
 from dataclasses import replace
 
 from .batch_values import Value
+from .nodes import walk
 
 VIEWS = ("view", "reshape", "unsqueeze", "contiguous", "expand", "flatten", "float", "long")
 
@@ -15,7 +16,8 @@ def spread_apart(left: ast.expr, a: Value, right: ast.expr, b: Value) -> bool:
     if not a.kind == b.kind == "batch" or a.apart == b.apart or a.dim != b.dim:
         return False
     plain = b if a.apart else a
-    return plain.flat or plain.vector or _viewed(left) == _viewed(right)
+    same = _viewed(left) == _viewed(right) and _added(left) != _added(right)
+    return plain.flat or plain.vector or same
 
 
 def is_along(matrix: Value, vector: Value) -> bool:
@@ -28,6 +30,16 @@ def distance(call: ast.Call, of: Value) -> Value:
     keeps = next((k.value for k in call.keywords if k.arg == "keepdim"), call.args[-1] if call.args else None)
     kept = isinstance(keeps, ast.Constant) and keeps.value is True
     return replace(of, apart=kept, vector=not kept) if of.kind == "batch" and of.dim == 0 and not of.holds else of
+
+
+def _added(e: ast.expr) -> int:
+    """How many dimensions of one `h[:, None, :]`, `h.unsqueeze(1)` and `h.view(-1, 1)` have more than h."""
+    calls = [n.func.attr for n in walk(e, ast.Call) if isinstance(n.func, ast.Attribute)]
+    indices = (
+        i for n in walk(e, ast.Subscript) for i in (n.slice.elts if isinstance(n.slice, ast.Tuple) else [n.slice])
+    )
+    nones = sum(isinstance(i, ast.Constant) and i.value is None for i in indices)
+    return nones + sum(name in ("unsqueeze", "view", "reshape") for name in calls)
 
 
 def _viewed(e: ast.expr) -> str:

@@ -48,6 +48,8 @@ z[torch.randperm(len(z)).to(z.device)]
 cs(z[:, None], v[None], dim=-1)
 F.cosine_similarity(z, v, dim=0)
 y[:, None] == y
+z.unsqueeze(1) - z
+(z[:, None, :] - z[None])
 y.view(-1, 1) == y
 y.unsqueeze(1).eq(y.unsqueeze(0))
 z[1:] - z[:-1]
@@ -96,6 +98,9 @@ z.view(-1, 5, 1) @ v.view(-1, 5, 1).mT
 torch.einsum("id,id->i", [z, v])
 torch.cdist(z.unsqueeze(1), v.unsqueeze(1))
 y[:, None] == torch.arange(5)
+z[:, :, None] * z[:, None, :]
+z.unsqueeze(1) * z.unsqueeze(2)
+z.unsqueeze(1) * z[:, :, None]
 (z > 0).float()[:, None] * v[:, None]
 z[torch.arange(len(z)), y]
 z.gather(1, y[:, None])

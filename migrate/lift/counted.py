@@ -10,6 +10,7 @@ from ..facts.arguments import given_to
 from ..facts.batch_values import Flow, Value
 from ..facts.nodes import walk
 from ..facts.script import Facts
+from .listed_by_networks import is_listed
 from .means import Means
 from .nodes import walk_here
 
@@ -98,6 +99,8 @@ class Counted:
             return False
         if isinstance(e, ast.Call) and last_name(e) in PARTS_OF_SHAPES:
             return self.counts(e)
+        if isinstance(e, ast.Call) and getattr(e.func, "id", "") == "len" and e.args and self._lists(e.args[0]):
+            return False
         if self.counts(e) or (values and self.body and self.value(e).kind != "plain"):
             return True
         if isinstance(e, ast.Name):
@@ -136,11 +139,22 @@ class Counted:
         if isinstance(e, ast.Name) and e.id in self.given and e.id not in self.stored:
             giver, given = self.given[e.id]
             return giver._lists(given)
+        if isinstance(e, ast.Name) and self._of_network(e.id):
+            return True
         made = [v for _, _, v in self.stored.get(e.id, ())] if isinstance(e, ast.Name) else [e]
         owners = (n.value for n, _ in self.nodes() if isinstance(n, ast.Attribute))
         if isinstance(e, ast.Name) and any(isinstance(o, ast.Name) and o.id == e.id for o in owners):
             return False  # one that is filled
         return bool(made) and all(map(_is_written_out, made))
+
+    def _of_network(self, name: str) -> bool:
+        """The `attention` of `out, attention = model(x)`, where that is a list: one of a layer each."""
+        given = [(n, t) for n, _ in self._assignments if isinstance(n, ast.Assign) for t in n.targets]
+        places = [(n.value, t, None) for n, t in given if getattr(t, "id", "") == name]
+        for n, t in given:
+            parts = t.elts if isinstance(t, (ast.Tuple, ast.List)) else []
+            places += [(n.value, p, i) for i, p in enumerate(parts) if getattr(p, "id", "") == name]  # type: ignore[misc]
+        return bool(places) and all(isinstance(v, ast.Call) and is_listed(self.facts, v, i) for v, _, i in places)
 
     def _name_counts(self, name: ast.Name, depth: int) -> bool:
         for n, _ in self._assignments:

@@ -62,7 +62,7 @@ def is_tensor(facts: Facts, f: Function, name: str, call: ast.expr) -> bool:
         of_tensors = of_tensors - OF_MODULES
     made = (c for c in uses(f).given_to.get(name, ()) if facts.names.resolve(c.func) in {VARIABLE, *LIKE})
     taken = any(getattr(argument_at(c, "data", 0), "id", None) == name for c in made)  # torch.ones_like(y)
-    taken = taken or _is_operand(facts, f, name)
+    taken = taken or (name in scope.params and _is_operand(facts, f, name))
     if not (taken or used(uses(f), name) & of_tensors or _is_said(facts, f, name)):
         return False
     return not (isinstance(f, ast.FunctionDef) and is_array(facts, f, name))

@@ -20,6 +20,8 @@ GRADIENTS = re.compile(r"backward\b|Trainer\b|autograd\b|\bgrad\(|value_and_grad
 _OPTIMIZER = re.compile(r"(\A|_)optimi[sz]er(_?\w{1,2})?\Z", re.IGNORECASE)
 _TRAINS = re.compile(r"(\A|_)(train\w*|fit|learn|engine|step|run|scaler)(_|\Z)", re.IGNORECASE)
 
+_KEEPS = re.compile(r"save|load|checkpoint|resume|state", re.IGNORECASE)  # `save_training_state(net, optimizer)`
+
 
 def trained_out_of_sight(facts: Facts) -> str | None:
     """The call that hands the optimizer of such a training to what is not in these files, as it is written."""
@@ -43,7 +45,12 @@ def _handed_on(facts: Facts) -> Iterator[ast.Call]:
         return
     for call in facts.walk(ast.Call):
         given = (*call.args, *(k.value for k in call.keywords))
-        if any(_OPTIMIZER.search(_last(g)) for g in given) and any(map(_TRAINS.search, _names(call.func))):
+        keeps = _KEEPS.search(_last(call.func))
+        if (
+            not keeps
+            and any(_OPTIMIZER.search(_last(g)) for g in given)
+            and any(map(_TRAINS.search, _names(call.func)))
+        ):
             ours = facts.devices.function_of(call) or found_there(facts, call.func)
             if not (ours or (facts.names.resolve(call.func) or "").startswith("torch.")):
                 yield call

@@ -49,6 +49,7 @@ def test_moves_stay_where_a_library_trains(call):
         ("loss_scaler(loss,", "loss.backward()\n    loss_scaler(loss,"),
         ("loss_scaler(loss, optimizer", "loss_scaler(loss"),  # nothing has its gradients
         ("loss_scaler(loss, optimizer", "log(loss, optimizer"),
+        ("loss_scaler(loss, optimizer", "save_train_state(loss, optimizer"),
         ("loss_scaler(loss, optimizer, parameters=net.parameters())", "torch.fit(optimizer)"),
         ("from timm.utils import NativeScaler\n", OWN),
     ],

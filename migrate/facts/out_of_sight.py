@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 GRADIENTS = re.compile(r"backward\b|Trainer\b|autograd\b|\bgrad\(|value_and_grad|\bvjp\(|training_step")
 _OPTIMIZER = re.compile(r"(\A|_)optimi[sz]er(_?\w{1,2})?\Z", re.IGNORECASE)
 _TRAINS = re.compile(r"(\A|_)(train\w*|fit|learn|engine|step|run|scaler)(_|\Z)", re.IGNORECASE)
-
 _KEEPS = re.compile(r"save|load|checkpoint|resume|state", re.IGNORECASE)  # `save_training_state(net, optimizer)`
 
 
@@ -45,12 +44,8 @@ def _handed_on(facts: Facts) -> Iterator[ast.Call]:
         return
     for call in facts.walk(ast.Call):
         given = (*call.args, *(k.value for k in call.keywords))
-        keeps = _KEEPS.search(_last(call.func))
-        if (
-            not keeps
-            and any(_OPTIMIZER.search(_last(g)) for g in given)
-            and any(map(_TRAINS.search, _names(call.func)))
-        ):
+        trains = any(map(_TRAINS.search, _names(call.func))) and not _KEEPS.search(_last(call.func))
+        if trains and any(_OPTIMIZER.search(_last(g)) for g in given):
             ours = facts.devices.function_of(call) or found_there(facts, call.func)
             if not (ours or (facts.names.resolve(call.func) or "").startswith("torch.")):
                 yield call

@@ -31,7 +31,8 @@ def function_applied(of: BatchCall, of_batch: Value) -> Value | None:
     ctx, *names = (a.arg for a in forward.args.args)
     given = {**dict(zip(names, of.args, strict=False)), **{k: v for k, v in of.keywords.items() if k}}
     flow = facts.mixing.flow(forward, given, None)
-    nodes, f = flow.mixes if of.run.mixing.networks is None else flow.kept, forward
+    in_network = of.run.mixing.networks is not None and of.run.holder in of.facts.classes.modules
+    nodes, f = flow.kept if in_network else flow.mixes, forward
     if not nodes and backward is not None and backward.args.args:
         nodes, f = _kept_behind(facts, backward, _saved(facts, forward, ctx, flow)), backward
     if not nodes:

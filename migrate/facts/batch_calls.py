@@ -7,13 +7,13 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from .arguments import is_false, is_separate, is_static
+from .arguments import entry, is_false, is_separate, is_static
 from .batch_autograd import function_applied
 from .batch_buffers import keep, refill
 from .batch_builtins import PASSES, groups, pairs_up, passed
 from .batch_choices import applied, around, as_if, one_of_several, run_each, with_views
 from .batch_elsewhere import followed_there, made_by_functions
-from .batch_functions import constants, is_own, makers, target_of
+from .batch_functions import constants, held, is_own, makers, target_of
 from .batch_handed import handed_on
 from .batch_layers import layered, normalises_by_batch, reads_as_series
 from .batch_losses import by_place, loss_of
@@ -357,6 +357,8 @@ class BatchCall:
     def _dims(self, place: int) -> list[int] | None:
         """The numbers given for `dim`; None where none is given, or where it is no number (`torch.max(a, b)`)."""
         given = next((k.value for k in self.call.keywords if k.arg in ("dim", "dims", "axis")), None)
+        spread = [held(self.run, k.value) for k in self.call.keywords if k.arg is None]
+        given = given or next((v for d in spread if d is not None and (v := entry(d, "dim")) is not None), None)
         if given is None and len(self.call.args) > place:
             given = self.call.args[place]
         return None if given is None else (numbers(self.run.constant(given)) or None)

@@ -350,8 +350,18 @@ class Run:
         return value if value.rank or value.holds or value.apart else replace(value, own=ast.unparse(source))
 
     def constant(self, e: ast.expr) -> ast.expr:
-        """What a parameter of the function was given, where that is written out: `def scaled(x, dim=1)`."""
-        return self.constants.get(e.id, e) if isinstance(e, ast.Name) else e
+        """What a parameter of the function was given, or a name or an attribute is, where that is written out:
+        `def scaled(x, dim=1)`, `DIM = 0`, `self.dim = 0`.
+        """
+        if isinstance(e, ast.Name) and e.id in self.constants:
+            return self.constants[e.id]
+        values: list[ast.expr] | None = None
+        if isinstance(e, ast.Name) and e.id not in self.env:
+            scope = self.facts.scopes.scope_of(e).lookup(e.id)
+            values = self.facts.devices.assigned(e.id, scope) if scope is not None else None
+        elif is_own(e):
+            values = self.facts.devices.attribute_values.get(e.attr)
+        return values[0] if values and len(values) == 1 and numbers(values[0]) else e
 
     def _is_output(self, e: ast.Subscript) -> bool:
         """`self.rnn(x)[0]`: one of what a module gives, as far as can be seen; nobody asks one for its first sample."""

@@ -11,6 +11,20 @@ import torch.nn.functional as F
 from torch.nn.functional import softmax as sm, cosine_similarity as cs
 import ptmigrate.runtime as pl
 
+BATCH = 0
+KEEP = 1
+OVER = dict(dim=0)
+
+
+class Centred(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a):
+        return a - a.mean(0)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g
+
 
 class Pairs(nn.Module):
     def forward(self, a, b):
@@ -22,6 +36,8 @@ class Net(pl.Module):
         super().__init__()
         self.net = nn.Linear(5, 5)
         self.pairs = Pairs()
+        self.along = 0
+        self.across = 1
 
     def scaled(self, a, dim=1):
         return a / a.norm(dim=dim, keepdim=True)
@@ -32,6 +48,11 @@ class Net(pl.Module):
 """
 MIXES = """
 sm(z, 0)
+sm(z, BATCH)
+z.mean(BATCH)
+sm(z, dim=self.along)
+sm(z, **OVER)
+Centred.apply(z)
 z[:, 0].sort()[0]
 z[:, 0].argsort()
 torch.topk(z[:, 1], 2)[0]
@@ -122,6 +143,9 @@ self.scaled(z)
 self.scaled(z, dim=-1)
 torch.zeros(len(y), 5).scatter_(1, y[:, None], 1.0)
 F.cross_entropy(z, y, reduce=False)
+sm(z, KEEP)
+sm(z, dim=self.across)
+sm(z, **dict(dim=1))
 """.strip().splitlines()
 
 

@@ -171,7 +171,8 @@ def filled_by(n: ast.AST) -> ast.Name | None:
         method = n.args[0] if by_map else n.func
         if not isinstance(method, ast.Attribute) or method.attr not in FILLS:
             return None
-        return _named(method.value)
+        filled = _named(method.value)
+        return filled if filled is not None and filled.id != "self" else None  # `self.update(x)` is a method's name
     if isinstance(n, (ast.AugAssign, ast.Assign)):
         for target in [n.target] if isinstance(n, ast.AugAssign) else [t for whole in n.targets for t in _parts(whole)]:
             kept = _held(target.value) if isinstance(target, (ast.Subscript, ast.Attribute)) else None

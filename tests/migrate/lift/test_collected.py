@@ -311,3 +311,40 @@ def test_what_a_closure_keeps_is_told(kept, told):
     text = CLOSURE.replace("KEPT", kept)
     assert "self.print(self.batch_mean(loss.item()))" in check_same(text, "manual")
     assert any("`values` holds what the process sees" in n.message for n in migrate_text(text).attention) == told
+
+
+OWN_UPDATE = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Learner:
+    def __init__(self, net, optimizer):
+        self.net, self.optimizer = net, optimizer
+
+    def update(self, a, b):
+        return ((self.net(a) - b) ** 2).sum(dim=-1).mean()
+
+    def train(self, data):
+        for epoch in range(2):
+            for a, b in DataLoader(data, batch_size=8):
+                loss = self.update(a, b)
+                self.optimizer.zero_grad()
+                loss.backward()
+                self.optimizer.step()
+            print(f"{epoch} {loss.item():.5f}")
+        print(self.where())
+
+    def where(self):
+        return len(self.net.weight)
+
+
+torch.manual_seed(0)
+net = nn.Linear(4, 4)
+Learner(net, torch.optim.SGD(net.parameters(), lr=0.1)).train(TensorDataset(torch.randn(20, 4), torch.randn(20, 4)))
+"""
+
+
+def test_a_method_of_ones_own_by_the_name_of_a_filling_fills_nothing():
+    assert "divide_batches" not in check_same("epochs = 2\n" + OWN_UPDATE, "module")

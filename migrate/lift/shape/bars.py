@@ -77,6 +77,10 @@ def _named_bar(facts: Facts, edits: Edits, loop: ast.For) -> None:
     if under is None or walk(loop, ast.Continue):
         return
     edits.replace_node(at, under)
+    over = _numbered(made.args[0])  # type: ignore[union-attr]
+    if over is not None:  # which would draw its iterator where the bar is made, too
+        span = (*facts.text.span(made.args[0]), facts.text.get(over))  # type: ignore[union-attr]
+        edits.spans += [span] if span not in edits.spans else []
     last = loop.body[-1].end_lineno or loop.lineno
     edits.replace_lines(last + 1, last, [f"{facts.text.margin(loop.body[0])}{at.id}.update()"])
 
@@ -95,7 +99,14 @@ def _under(facts: Facts, made: ast.Call) -> str | None:
     counts = isinstance(under, ast.Call) and isinstance(under.func, ast.Name) and under.func.id == "range"
     if counts and not (under.keywords or not is_steady(facts, under.args)):  # type: ignore[attr-defined]
         return facts.text.get(under)
-    return facts.text.get(under) if isinstance(under, (ast.Name, ast.Attribute)) else None
+    return facts.text.get(under) if isinstance(_numbered(under) or under, (ast.Name, ast.Attribute)) else None
+
+
+def _numbered(under: ast.expr) -> ast.expr | None:
+    """The loader of `enumerate(loader)`."""
+    if not isinstance(under, ast.Call) or getattr(under.func, "id", "") != "enumerate" or under.keywords:
+        return None
+    return under.args[0] if len(under.args) == 1 else None
 
 
 def is_steady(facts: Facts, counts: list[ast.expr]) -> bool:

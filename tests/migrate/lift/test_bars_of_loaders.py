@@ -55,3 +55,17 @@ RENAMED = RENAMED.replace("loader.set_postfix(n=len(loader))", "bar.set_postfix(
 )
 def test_what_gets_a_name(text, expected):
     assert name_bars(Facts(text)) == expected
+
+
+NUMBERED = FUNCTIONS.replace("import torch\n", "import torch\nfrom tqdm import tqdm\n", 1).replace(
+    "    for batch in train_loader:", "    bar = tqdm(enumerate(train_loader), disable=True)\n    for i, batch in bar:"
+)
+
+
+def test_a_bar_of_numbered_batches_draws_no_iterator_of_its_own():
+    result = check_same(
+        NUMBERED.replace("total += loss.item()\n", "total += loss.item()\n        bar.set_postfix(i=i)\n"), "module"
+    )
+    assert (
+        "tqdm(self.trainer.train_dataloader, disable=True)" in result and "def training_step(self, batch, i)" in result
+    )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -35,15 +35,38 @@ def bring_in(
     """The script with the loops that it imports; None where it imports none. Raises Stays where they have to stay.
 
     `readers`: other files, which may import the same definitions. `beside`: files of other programs, which go on
-    finding them where they are.
+    finding them where they are. Evaluations that cannot come stay where they are.
     """
+    beside = list(beside)
+    try:
+        return _brought(path, text, imports, readers, beside, _evaluates)
+    except Stays as stays:
+        try:
+            alone = _brought(path, text, imports, readers, beside, lambda d: False)
+        except Stays:
+            alone = None
+        if alone is None:
+            raise stays from None
+        return alone
+
+
+def _brought(
+    path: Path,
+    text: str,
+    imports: Imports,
+    readers: list[Path],
+    beside: list[Path],
+    evaluates: Callable[[Definition], bool],
+) -> Brought | None:
+    """`evaluates`: which definitions come beside those that train."""
+    chosen = partial(_chosen, path, imports=imports, evaluates=evaluates)
     try:
         original = facts = Facts(mend(text)[0])
         handed = handed_on(path, facts, imports, _facts)
         if handed:  # of these only what comes is imported otherwise
             every = Facts(by_their_files(facts, handed, (h.name for own in handed.values() for h in own)))
-            facts = Facts(by_their_files(facts, handed, {n for m in _chosen(path, every, imports) for n in m.comes}))
-        modules = _chosen(path, facts, imports)
+            facts = Facts(by_their_files(facts, handed, {n for m in chosen(every) for n in m.comes}))
+        modules = chosen(facts)
         for m in modules:
             m.through = [h for own in handed.values() for h in own if h.module == m.name]
         coming = [m for m in modules if m.comes]
@@ -88,10 +111,10 @@ def _of_packages(brought: Brought, coming: list[LocalModule], facts: Facts, orig
 # -- which definitions ----------------------------------------------------------------------------------------------
 
 
-def _chosen(path: Path, facts: Facts, imports: Imports) -> list[LocalModule]:
+def _chosen(path: Path, facts: Facts, imports: Imports, evaluates: Callable[[Definition], bool]) -> list[LocalModule]:
     modules = _modules(path, facts, imports)
     _by_star(path, facts, modules, imports)
-    _choose(facts, modules)
+    _choose(facts, modules, evaluates)
     return modules
 
 
@@ -129,11 +152,11 @@ def _by_star(path: Path, facts: Facts, modules: list[LocalModule], imports: Impo
         m.by_star = {name for name in m.own if name in free and stars[name] == f"from {m.name} import {name}"}
 
 
-def _choose(facts: Facts, modules: list[LocalModule]) -> None:
+def _choose(facts: Facts, modules: list[LocalModule], evaluates: Callable[[Definition], bool]) -> None:
     """What the script reads and trains, or evaluates beside it; and what that reads of such, in its own file."""
     for m in modules:
         wanted = asked(facts, m)
-        leads = {name for name, d in m.own.items() if _trains(m, d) or _evaluates(d)}
+        leads = {name for name, d in m.own.items() if _trains(m, d) or evaluates(d)}
         while more := {n for n, d in m.own.items() if n not in leads and _reads(d) & leads}:
             leads |= more
         reached = wanted & leads

@@ -552,3 +552,19 @@ def test_a_script_that_finds_the_file_by_its_own_path_matters_too(tmp_path):
 
 def test_asked_for_the_loop_it_stays(tmp_path):
     assert migrated(written(tmp_path, FILES), plan="loop")["train.py"].report.plan == "loop"
+
+
+def test_an_evaluation_that_cannot_come_leaves_the_training_free_to(tmp_path):
+    """`import testing` and `testing.testing()`: in the script the function would have the name of its module."""
+    evaluation = ENGINE[ENGINE.index("\n\n@torch.no_grad") :].replace("def evaluate", "def testing")
+    train = TRAIN.replace("import evaluate, train_one_epoch", "import train_one_epoch\nimport testing")
+    files = {
+        "train.py": train.replace("evaluate(model", "testing.testing(model"),
+        "engine.py": ENGINE[: ENGINE.index("\n\n@torch.no_grad")] + "\n",
+        "testing.py": "import torch\n" + evaluation,
+        "helpers.py": HELPERS,
+    }
+    done = migrated(written(tmp_path, files))
+    assert done["train.py"].report.plan == "module" and "def training_step(" in done["train.py"].result.text
+    assert "def testing(" in done["testing.py"].result.text and "testing.testing(" in done["train.py"].result.text
+    assert not [n for m in done.values() for n in m.report.attention if n.code == "PTM701"]

@@ -153,7 +153,7 @@ class JoinedScript:
         """What may be given to a file as an attribute: `engine.options = options`."""
         files = (self.facts, *(m.facts for m in self.modules))
         stored = ((f, n) for f in files for n in f.walk(ast.Attribute) if not isinstance(n.ctx, ast.Load))
-        return {n.attr for f, n in stored if not f.classes.is_self(n.value)}
+        return {n.attr for f, n in stored if not (f.classes.is_self(n.value) or _is_of_builtins(f, n.value))}
 
     def _want(self, m: LocalModule, name: str) -> None:
         """Imports that give the script a name of another file, the very same thing."""
@@ -322,6 +322,11 @@ class JoinedScript:
                 starts.append(("\n".join(own), m.path, first))
                 lines += [*own, "", ""]
         return lines, starts
+
+
+def _is_of_builtins(facts: Facts, e: ast.expr) -> bool:
+    """`builtins.print = print`: of every file, wherever it stands."""
+    return facts.names.resolve(e) == "builtins" or getattr(e, "id", "") in ("builtins", "__builtins__")
 
 
 def _with_names(m: LocalModule) -> str:

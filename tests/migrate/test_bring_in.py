@@ -160,6 +160,10 @@ COME = {
         **FILES,
         "engine.py": ENGINE.replace("raise SystemExit(1)", "unheard_of(1)"),
     },
+    "what it sets for every file": {
+        **FILES,
+        "engine.py": ENGINE + "\n\ndef quiet():\n    import builtins as b\n\n    b.print = repr\n",
+    },
     "the same device in both": {
         **FILES,
         "train.py": OWN_DEVICE.replace("\n\ntorch.manual", "\n" + DEVICE + "\ntorch.manual"),
@@ -222,6 +226,7 @@ def test_comes_and_is_lifted(tmp_path, forked_runs, files):
         "a name that no file gives a value",
         "every name of its file",
         "a package by a star, and again",
+        "what it sets for every file",
     ],
 )
 def test_names_that_need_not_keep_it_away(tmp_path, name):

@@ -47,7 +47,7 @@ def _method_there(of: BatchCall) -> There | None:
     file, there, c = (found_there(of.facts, first.func) if isinstance(first, ast.Call) else None) or (None, None, None)
     if file is None or there is None or not isinstance(c, ast.ClassDef) or not isinstance(func, ast.Attribute):
         return None
-    f = there.classes.methods(c).get(func.attr)
+    f = there.classes.method(c, func.attr)
     followed = c not in there.classes.modules or of.run.mixing.networks is not None
     return There(file, there, f, c) if f is not None and followed else None
 
@@ -104,7 +104,7 @@ def _object_there(home: Facts, made: ast.Call, file: OtherFile) -> There | None:
     if len(own) != 1:
         there = defined_there(home, made.func)
         return there if there is not None and there.holder is not None else None
-    f = home.classes.methods(own[0]).get("forward" if own[0] in home.classes.modules else "__call__")
+    f = home.classes.method(own[0], "forward" if own[0] in home.classes.modules else "__call__")
     return There(file, home, f, own[0]) if f is not None else None
 
 

@@ -30,10 +30,11 @@ def target_of(run: Run, call: ast.Call) -> Target | None:
     func, holder, networks = call.func, run.holder, run.mixing.networks
     network = networks.called(func) if networks is not None else None
     if network is not None:
-        return Target(run.facts.classes.methods(network)["forward"], network)
+        f = run.facts.classes.method(network, "forward")
+        return Target(f, network) if f is not None else None
     name = "forward" if isinstance(func, ast.Name) and func.id == "self" else getattr(func, "attr", "")
     if holder is not None and (is_own(func) or name == "forward"):
-        f = run.facts.classes.methods(holder).get(name)
+        f = run.facts.classes.method(holder, name)
         if f is not None or name == "forward":
             return Target(f, holder) if f is not None else None
     of_network = networks.method(func) if networks is not None else None
@@ -51,7 +52,7 @@ def _of_class(run: Run, func: ast.expr) -> Target | None:
     own = [c for c in run.facts.walk(ast.ClassDef) if c.name == named]
     if run.holder is not None and ast.unparse(func.value) in ("type(self)", "self.__class__", "cls"):
         own = [run.holder]
-    f = run.facts.classes.methods(own[0]).get(func.attr) if len(own) == 1 else None
+    f = run.facts.classes.method(own[0], func.attr) if len(own) == 1 else None
     return Target(f, own[0]) if f is not None and not is_bound(f) else None
 
 
@@ -63,7 +64,7 @@ def _of_object(run: Run, func: ast.expr) -> Target | None:
     own = _class_of(run, made) if isinstance(made, ast.Call) else None
     if own is None or own in run.facts.classes.modules:
         return None
-    f = run.facts.classes.methods(own).get(func.attr)
+    f = run.facts.classes.method(own, func.attr)
     return Target(f, own) if f is not None else None
 
 
@@ -141,7 +142,7 @@ def _loss_of_file(run: Run, made: ast.expr) -> Target | None:
     own = _class_of(run, made) if isinstance(made, ast.Call) else None
     if own is None:
         return None
-    f = run.facts.classes.methods(own).get("forward" if own in run.facts.classes.modules else "__call__")
+    f = run.facts.classes.method(own, "forward" if own in run.facts.classes.modules else "__call__")
     return Target(f, own) if f is not None and is_loss_class(run.facts, own) else None
 
 

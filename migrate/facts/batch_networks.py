@@ -35,14 +35,14 @@ class Networks:
         if isinstance(func, ast.Attribute) and func.attr == "forward":
             func = func.value
         c = self._of(func)
-        return c if c is not None and "forward" in self.facts.classes.methods(c) else None
+        return c if c is not None and self.facts.classes.method(c, "forward") is not None else None
 
     def method(self, func: ast.expr) -> tuple[Function, ast.ClassDef] | None:
         """The method of its own that a network is asked for, with its class: `model.log_prob(x)`."""
         c = self._of(func.value) if isinstance(func, ast.Attribute) else None
         if c is None or not isinstance(func, ast.Attribute):
             return None
-        f = self.facts.classes.methods(c).get(func.attr)
+        f = self.facts.classes.method(c, func.attr)
         return (f, c) if f is not None else None
 
     def _of(self, func: ast.expr) -> ast.ClassDef | None:

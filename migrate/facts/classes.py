@@ -133,6 +133,10 @@ class Classes:
             found += [d for d in self.facts.walk(ast.ClassDef) if d.name in bases and d not in found]
         return found
 
+    def method(self, c: ast.ClassDef, name: str) -> Function | None:
+        """A method of a class, or of the nearest class of this file that it has it from."""
+        return next((f for k in self.above(c) if (f := self.methods(k).get(name)) is not None), None)
+
     def layers(self, c: ast.ClassDef) -> dict[str, str]:
         """What `__init__` gives in any case of torch.nn: the class of each attribute."""
         init = self.methods(c).get("__init__")

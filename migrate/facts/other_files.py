@@ -92,7 +92,7 @@ def defined_there(facts: Facts, func: ast.expr) -> There | None:
     file, there, own = found
     if isinstance(own, ast.FunctionDef):
         return There(file, there, own, None)
-    f = there.classes.methods(own).get("forward" if own in there.classes.modules else "__call__")
+    f = there.classes.method(own, "forward" if own in there.classes.modules else "__call__")
     return There(file, there, f, own) if f is not None else None
 
 

@@ -31,11 +31,31 @@ class Pairs(nn.Module):
         return F.cross_entropy(a @ b.t(), torch.arange(len(a), device=a.device))
 
 
+class Term(nn.Module):
+    def forward(self, a):
+        return self.term(a).mean()
+
+    def term(self, a):
+        return a.pow(2)
+
+
+class Centring(Term):
+    def term(self, a):
+        return (a - a.mean(0)).pow(2)
+
+
+class Scaling(Term):
+    def term(self, a):
+        return (a - a.mean(1, keepdim=True)).pow(2)
+
+
 class Net(pl.Module):
     def __init__(self):
         super().__init__()
         self.net = nn.Linear(5, 5)
         self.pairs = Pairs()
+        self.centres = Centring()
+        self.scales = Scaling()
         self.along = 0
         self.across = 1
 
@@ -53,6 +73,7 @@ z.mean(BATCH)
 sm(z, dim=self.along)
 sm(z, **OVER)
 Centred.apply(z)
+self.centres(z)
 z[:, 0].sort()[0]
 z[:, 0].argsort()
 torch.topk(z[:, 1], 2)[0]
@@ -144,6 +165,7 @@ self.scaled(z, dim=-1)
 torch.zeros(len(y), 5).scatter_(1, y[:, None], 1.0)
 F.cross_entropy(z, y, reduce=False)
 sm(z, KEEP)
+self.scales(z)
 sm(z, dim=self.across)
 sm(z, **dict(dim=1))
 """.strip().splitlines()

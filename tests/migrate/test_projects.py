@@ -240,7 +240,8 @@ class Trainer:
         (tmp_path / name).write_text(text)
     options = Options(in_place=True)
     first = {m.path.name: m for m in migrate_all(collect([tmp_path]), options)}
-    assert first["trainer.py"].report.plan in ("module", "manual") and first["train.py"].report.plan == "loop"
+    assert first["train.py"].report.plan == "module" and first["trainer.py"].report.plan == "definitions"
+    assert "class Trainer" not in first["trainer.py"].result.text
     for m in first.values():
         m.path.write_text(m.result.text)
     assert not any(m.report.changed for m in migrate_all(collect([tmp_path]), options))
@@ -557,7 +558,7 @@ if __name__ == "__main__":
 @pytest.mark.parametrize(("reader", "kept"), [("from evaluate import evaluate\n", True), ("", False)])
 def test_what_other_files_call_keeps_its_parameters(tmp_path, reader, kept, whole):
     """A file that is run by itself, too: the training ended at its evaluation."""
-    trains = "import torch\nprint(torch.ones(1).cuda())\n\ndef step(optimizer):\n    optimizer.step()\n"
+    trains = "import torch\nprint(torch.ones(1).cuda())\n\ndef step(loss, optimizer):\n    loss.backward()\n"
     write(tmp_path, **{"evaluate.py": EVALUATED, "train.py": reader + trains})
     paths = [tmp_path] if whole else [tmp_path / "train.py", *([] if reader else [tmp_path / "evaluate.py"])]
     done = {m.path.name: m.result.text for m in migrate_all(collect(paths), Options())}

@@ -69,8 +69,17 @@ def migrated(text: str) -> str:
 @pytest.mark.parametrize("cut", CUTS)
 def test_the_moves_stay(cut):
     """The network on the card met a batch on the CPU."""
-    text = migrated(SCRIPT.replace("{cut}", cut))
+    listed = SCRIPT.replace("range(0, X.shape[0], 8)", "[*range(0, X.shape[0], 8)]")
+    text = migrated(listed.replace("{cut}", cut))
     assert text.count(".to(self.device)") == 2 and "X.device" not in text
+    text = migrate_text(SCRIPT.replace("{cut}", cut), Options(plan="loop")).text
+    assert text.count(".to(device)") == 3 and "X.device" not in text
+
+
+@pytest.mark.parametrize("cut", CUTS)
+def test_those_of_batches_are_the_trainers(cut):
+    text = migrated(SCRIPT.replace("{cut}", cut))
+    assert "Batches(self.X, self.Y, at=" in text and ".to(" not in text
 
 
 ONE_LINE = OF_CLASS.replace("self.net = net\n        self.X = X", "self.net, self.X = net, X")

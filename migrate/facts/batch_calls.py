@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from .arguments import entry, is_false, is_separate, is_static
+from .arguments import argument_at, entry, is_false, is_separate, is_static
 from .batch_autograd import function_applied
 from .batch_buffers import keep, refill
 from .batch_builtins import PASSES, groups, pairs_up, passed
@@ -67,6 +67,8 @@ from .spelled import spelled
 
 if TYPE_CHECKING:
     from .mixing import Run
+
+MANY = 5  # dimensions
 
 
 class BatchCall:
@@ -230,11 +232,12 @@ class BatchCall:
                     of_batch = self._made_module(part, of_batch, [])  # type: ignore[arg-type]
             return of_batch
         if kind in ("Softmax", "LogSoftmax", "Softmin") and of_batch.kind == "batch":
-            dim = next((k.value for k in made.keywords if k.arg == "dim"), made.args[0] if made.args else None)
-            return self._mixes(of_batch) if dim is not None and of_batch.dim in numbers(dim) else of_batch
+            return self._mixes(of_batch) if of_batch.dim in self._made_with_dim(made) else of_batch
         if kind in ("CosineSimilarity", "PairwiseDistance") and len(self.args) > 1:
             found = self.run.combine(self.call, self.args[0], self.args[1])
-            return found if kind == "CosineSimilarity" else distance(made, found)
+            if kind == "PairwiseDistance":
+                return distance(made, found)
+            return self._mixes(found) if found.kind == "batch" and found.dim in self._made_with_dim(made) else found
         if full in PER_SAMPLE_LOSS:
             return REDUCED
         if is_separate(made):
@@ -245,6 +248,10 @@ class BatchCall:
         found = self._by_name(full, of_batch, [made, *others])
         layer = found.loose and full.startswith("torch.nn.")
         return layered(self.facts, made, of_batch, found) if layer else found
+
+    def _made_with_dim(self, made: ast.Call) -> list[int]:
+        dim = argument_at(made, "dim", 0)
+        return numbers(self.run.constant(dim)) if dim is not None else []
 
     def _by_name(self, name: str, of_batch: Value, made: list[ast.Call] | None = None) -> Value:
         last = name.rpartition(".")[2]
@@ -361,7 +368,7 @@ class BatchCall:
         given = given or next((v for d in spread if d is not None and (v := entry(d, "dim")) is not None), None)
         if given is None and len(self.call.args) > place:
             given = self.call.args[place]
-        return None if given is None else (numbers(self.run.constant(given)) or None)
+        return None if given is None else (numbers(self.run.constant(given)) or _all_from(given) or None)
 
     def _is_told(self, place: int) -> bool:
         """Whether anything is given for `dim`."""
@@ -495,3 +502,12 @@ class BatchCall:
         if (name in ROWS or (name == "bmm" and left.dim == 1)) and len(tainted) > 1:
             return self._mixes(left)
         return left if name == "bmm" else self.run.product(self.call, left, right, sources[0])
+
+
+def _all_from(e: ast.expr) -> list[int]:
+    """The dimensions of `tuple(range(1, x.dim()))`, as many as images and their like have."""
+    counted = e.args[0] if isinstance(e, ast.Call) and spelled(e.func) in ("tuple", "list") and e.args else e
+    if not isinstance(counted, ast.Call) or spelled(counted.func) != "range" or len(counted.args) != 2:
+        return []
+    first = numbers(counted.args[0])
+    return list(range(first[0], first[0] + MANY)) if first and first[0] >= 0 else []

@@ -15,7 +15,7 @@ from ..facts.script import Facts
 JOINS = {f"torch.{name}" for name in ("cat", "concat", "concatenate", "stack", "hstack", "vstack")}
 
 
-def left_beyond(facts: Facts, is_left: Callable[[Facts, ast.expr], bool]) -> Iterator[tuple[ast.expr, str]]:
+def left_beyond(facts: Facts, is_left: Callable[[Facts, ast.expr], bool]) -> Iterator[tuple[ast.expr, ast.Name]]:
     """What is kept, and the name that keeps it."""
     kinds: tuple[type[ast.Assign] | type[ast.AugAssign], ...] = (ast.Assign, ast.AugAssign)
     moving: dict[ast.AST, bool] = {}
@@ -28,7 +28,7 @@ def left_beyond(facts: Facts, is_left: Callable[[Facts, ast.expr], bool]) -> Ite
             moving[hot.loop] = moves_itself(facts, hot.loop)
         if moving[hot.loop] and _is_read_below(facts, target, hot.loop):
             kept = _kept(facts, s.value, target.id, isinstance(s, ast.AugAssign))
-            yield from ((e, target.id) for e in kept if is_left(facts, e))
+            yield from ((e, target) for e in kept if is_left(facts, e))
 
 
 def moves_itself(facts: Facts, loop: ast.AST) -> bool:

@@ -27,6 +27,7 @@ from ..facts.tensor_methods import VIEWS
 from ..report import Note
 from ._given_to_arrays import from_batches, given_to_arrays, left_to_arrays
 from ._indexes import indexes_there, is_collated, is_of_loader
+from ._kept_parts import if_tensor, is_surely_tensor
 from ._left_beyond import left_beyond, moved_on, moves_itself
 from ._lengths import as_on_cpu, in_file, is_tensor, lengths_given
 from ._met_on_cpu import read_as_arrays
@@ -77,11 +78,11 @@ class BackOnCpu(Codemod):
             elif read not in taken and not facts.is_fixed(read):
                 taken.add(read)
                 yield self._or_list(facts, read, why)
-        for a in facts.attributes.get("append", ()):
+        for a in (*facts.attributes.get("append", ()), *facts.attributes.get("extend", ())):
             for kept in _left_in_list(facts, a):
-                yield from self._changed(facts, kept, taken, f"`{facts.short(a.value)}` keeps it there")
+                yield from self._kept(facts, kept, taken, a.value)
         for kept, name in left_beyond(facts, is_left):
-            yield from self._changed(facts, kept, taken, f"`{name}` keeps it there")
+            yield from self._kept(facts, kept, taken, name)
         for node in _meetings(facts):
             together = _left_together(facts, node)
             for read in together:
@@ -115,6 +116,17 @@ class BackOnCpu(Codemod):
         name, needed = in_file(facts)
         says = f"`{facts.short(given)}` is on the CPU, or a list: {why}"
         return Change(given, self.edit(facts, given, says), as_on_cpu(name), insertion=needed)
+
+    def _kept(self, facts: Facts, read: ast.expr, taken: set[ast.AST], held: ast.expr | ast.Name) -> Iterator[Change]:
+        """What a list or a name keeps: of a batch, where that may be a list of names, which has no `.cpu()`."""
+        why = f"`{facts.short(held)}` keeps it there"
+        if is_surely_tensor(facts, read, held):
+            yield from self._changed(facts, read, taken, why)
+        elif read not in taken and not facts.is_fixed(read):
+            taken.add(read)
+            name, needed = in_file(facts)
+            says = f"`{facts.short(read)}` is brought to the CPU, where the script left it, if it is a tensor: {why}"
+            yield Change(read, self.edit(facts, read, says), if_tensor(name), insertion=needed)
 
     def _changed(self, facts: Facts, read: ast.expr, taken: set[ast.AST], why: str) -> Iterator[Change]:
         if read in taken or facts.is_fixed(read):

@@ -439,3 +439,42 @@ def test_what_tensors_are_made_of_is_none(made, right):
 def test_what_may_be_a_tensor_is_brought_back(made):
     before, after = (ITEMS.format(made=made, right=right) for right in ("items[0]", "items[0].cpu()"))
     check(before, after, select="PTM114")
+
+
+KEEPS = """
+import torch
+from torch.utils.data import DataLoader
+from data import Named
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+model = torch.nn.Linear(4, 3).to(device)
+outs, kept = [], []
+with torch.no_grad():
+    for x, name in DataLoader(Named(), batch_size=4):
+        outs.append(model(x.to(device)).cpu())
+        kept.KEEP
+AFTER
+for x, name in DataLoader(Named(), batch_size=4):
+    model(x.to(device)).sum().backward()
+"""
+
+
+@pytest.mark.parametrize(
+    ("keep", "after", "new"),
+    [
+        ("append(name)", "print(kept)", "append(name.cpu() if torch.is_tensor(name) else name)"),  # files' names
+        ("extend(name)", "print(kept)", "extend(name.cpu() if torch.is_tensor(name) else name)"),
+        ("append(name)", "print(torch.cat(kept))", "append(name.cpu())"),
+        ("extend(name)", "print(torch.stack(kept))", "extend(name.cpu())"),
+        ("append(name.float())", "print(kept)", "append(name.float().cpu())"),
+    ],
+)
+def test_what_a_list_keeps_may_be_no_tensor(keep, after, new):
+    """`files.append(names)` raised on any machine: a tuple of texts has no `.cpu()`."""
+    assert new in migrate_text(KEEPS.replace("KEEP", keep).replace("AFTER", after)).text
+
+
+def test_data_that_is_known_gives_tensors():
+    text = KEEPS.replace("from data import Named", "from torchvision.datasets import MNIST as Named")
+    text = text.replace("KEEP", "append(name)").replace("AFTER", "print(kept)")
+    assert "append(name.cpu())" in migrate_text(text).text

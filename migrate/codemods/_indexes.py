@@ -25,6 +25,8 @@ def indexes_there(facts: Facts, is_left: Asks, brought: Asks) -> Iterator[tuple[
     of_batches = [(s, left) for s in facts.walk(ast.Subscript) if (left := _left(facts, s, is_left))]
     there = {_key(facts, s.value) for s, _ in of_batches if _gets(facts, s, brought)} - {None}
     for s, left in of_batches:
+        if _is_dictionary(facts, s.value):
+            continue  # its keys may be names of files
         if _key(facts, s.value) in there or on_host(facts, s.value) or is_moved_after(facts, s):
             yield from ((index, facts.short(s.value)) for index in left)
 
@@ -58,6 +60,26 @@ def is_of_loader(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
         else:
             found.append(isinstance(up, ast.Assign) and is_of_loader(facts, up.value, depth + 1))
     return bool(found) and all(found)
+
+
+def _is_dictionary(facts: Facts, held: ast.expr) -> bool:
+    """What a statement makes one: `found = {}`, `files, found = [], defaultdict(list)`."""
+    if isinstance(held, ast.Attribute):
+        return any(_makes_dictionary(v) for v in facts.devices.attribute_values.get(held.attr, ()))
+    scope = facts.scopes.scope_of(held).lookup(held.id) if isinstance(held, ast.Name) else None
+    for store in scope.stores.get(held.id, ()) if scope is not None and isinstance(held, ast.Name) else ():
+        s, up = facts.scopes.statement_of(store), facts.scopes.parents.get(store)
+        value = s.value if isinstance(s, (ast.Assign, ast.AnnAssign)) else None
+        if isinstance(up, ast.Tuple) and isinstance(value, ast.Tuple) and len(up.elts) == len(value.elts):
+            value = value.elts[up.elts.index(store)]  # type: ignore[arg-type]
+        if value is not None and _makes_dictionary(value):
+            return True
+    return False
+
+
+def _makes_dictionary(e: ast.expr) -> bool:
+    last = getattr(e.func, "attr", getattr(e.func, "id", "")) if isinstance(e, ast.Call) else ""
+    return isinstance(e, (ast.Dict, ast.DictComp)) or last in ("dict", "defaultdict", "OrderedDict", "Counter")
 
 
 def _gets(facts: Facts, s: ast.Subscript, brought: Asks) -> bool:

@@ -25,6 +25,11 @@ def is_surely_tensor(facts: Facts, part: ast.expr, held: ast.expr) -> bool:
     return not facts.others and OF_TENSORS.search(text) is not None and OWN_DATA.search(text) is None
 
 
+def may_be_texts(facts: Facts, call: ast.Call, given: ast.expr) -> bool:
+    """`np.array(names)`, of a part of a batch that shows itself to be nothing: arrays may be of texts."""
+    return (facts.names.resolve(call.func) or "").startswith("numpy.") and not is_surely_tensor(facts, given, given)
+
+
 def _is_read_as_tensor(facts: Facts, held: ast.expr) -> bool:
     """`torch.cat(labels)`, `(guesses == labels).sum()` of what keeps it."""
     scope = facts.scopes.scope_of(held).lookup(held.id) if isinstance(held, ast.Name) else None

@@ -27,7 +27,7 @@ from ..facts.tensor_methods import VIEWS
 from ..report import Note
 from ._given_to_arrays import from_batches, given_to_arrays, left_to_arrays
 from ._indexes import indexes_there, is_collated, is_of_loader
-from ._kept_parts import if_tensor, is_surely_tensor
+from ._kept_parts import if_tensor, is_surely_tensor, may_be_texts
 from ._left_beyond import left_beyond, moved_on, moves_itself
 from ._lengths import as_on_cpu, in_file, is_tensor, lengths_given
 from ._met_on_cpu import read_as_arrays
@@ -73,7 +73,9 @@ class BackOnCpu(Codemod):
         arrays = given_to_arrays(facts, is_left, _is_there) if without else left_to_arrays(facts, is_left, moves_itself)
         for call, read in arrays:
             why = f"`{facts.short(call.func)}` takes arrays, of the CPU"
-            if is_collated(facts) or is_tensor(facts, read) or not is_of_loader(facts, read):
+            if may_be_texts(facts, call, read):
+                yield from self._if_tensor(facts, read, taken, why)
+            elif is_collated(facts) or is_tensor(facts, read) or not is_of_loader(facts, read):
                 yield from self._changed(facts, read, taken, why)
             elif read not in taken and not facts.is_fixed(read):
                 taken.add(read)
@@ -122,7 +124,11 @@ class BackOnCpu(Codemod):
         why = f"`{facts.short(held)}` keeps it there"
         if is_surely_tensor(facts, read, held):
             yield from self._changed(facts, read, taken, why)
-        elif read not in taken and not facts.is_fixed(read):
+        else:
+            yield from self._if_tensor(facts, read, taken, why)
+
+    def _if_tensor(self, facts: Facts, read: ast.expr, taken: set[ast.AST], why: str) -> Iterator[Change]:
+        if read not in taken and not facts.is_fixed(read):
             taken.add(read)
             name, needed = in_file(facts)
             says = f"`{facts.short(read)}` is brought to the CPU, where the script left it, if it is a tensor: {why}"

@@ -478,3 +478,20 @@ def test_data_that_is_known_gives_tensors():
     text = KEEPS.replace("from data import Named", "from torchvision.datasets import MNIST as Named")
     text = text.replace("KEEP", "append(name)").replace("AFTER", "print(kept)")
     assert "append(name.cpu())" in migrate_text(text).text
+
+
+@pytest.mark.parametrize(
+    ("line", "new"),
+    [
+        ("kept.append(np.array(name))", "np.array(name.cpu() if torch.is_tensor(name) else name)"),
+        ("kept.append(np.array(name)); print((name == 3).sum())", "np.array(name.cpu())"),
+        ("kept.append(accuracy_score(name, outs[-1]))", "accuracy_score(name.cpu(), outs[-1])"),
+        ("found[name[0]] = outs[-1].sum().item()", "found[name[0]] = "),  # a dictionary's keys
+    ],
+)
+def test_what_arrays_and_dictionaries_get_may_be_no_tensor(line, new):
+    text = KEEPS.replace(
+        "import torch\n", "import numpy as np\nimport torch\nfrom sklearn.metrics import accuracy_score\n", 1
+    )
+    text = text.replace("kept.KEEP", line).replace("outs, kept = [], []", "outs, kept, found = [], [], {}")
+    assert new in migrate_text(text.replace("AFTER", "print(kept)")).text

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ..facts.arguments import given_to
+from ..facts.loops import OPTIMIZER_NAME
 from ..facts.nodes import walk
 from ..facts.scopes import Scope
 from ..facts.script import Facts
@@ -29,8 +30,8 @@ def mode_hooks(facts: Facts, recipe: Recipe, chunks: list[Chunk]) -> tuple[dict[
     if e is None:
         return {}, None
     dropped = {s for c in chunks for s in drops_mode(facts, recipe, c)}
-    evals = [s for c in chunks if c.passing is e for s in c.statements if is_mode_call(s, "eval")]
-    trains = [s for c in chunks for s in c.statements if is_mode_call(s, "train")]
+    evals = [s for c in chunks if c.passing is e for s in c.statements if mode_call(facts, s, "eval")]
+    trains = [s for c in chunks for s in c.statements if mode_call(facts, s, "train")]
     trains += [s for c in chunks if c.passing is t or c.passing is None for s in c.statements if s in dropped]
     says = LEFT_ON if evals and not trains else None
     if dropped.issuperset(evals) and evals:
@@ -49,14 +50,14 @@ def own_modes(facts: Facts, recipe: Recipe, chunks: list[Chunk], networks: Itera
     """
     if recipe.evaluate is None:
         return False
-    evals = _switched(recipe.evaluate, [c for c in chunks if c.passing is recipe.evaluate], "eval")
-    trains = {name for c in chunks for name in _switched(c.passing, [c], "train")}
+    evals = _switched(facts, recipe.evaluate, [c for c in chunks if c.passing is recipe.evaluate], "eval")
+    trains = {name for c in chunks for name in _switched(facts, c.passing, [c], "train")}
     return bool(evals) and ((bool(trains) and not evals <= trains) or not evals.issuperset(networks))
 
 
-def _switched(passing: DataPass | None, chunks: list[Chunk], mode: str) -> set[str]:
+def _switched(facts: Facts, passing: DataPass | None, chunks: list[Chunk], mode: str) -> set[str]:
     """The trunk's names of what the chunks of a pass put in a mode."""
-    found = {name for c in chunks for s in c.statements if (name := is_mode_call(s, mode))}
+    found = {name for c in chunks for s in c.statements if (name := mode_call(facts, s, mode))}
     given = given_arguments(passing.function, passing.call) if passing and passing.function and passing.call else {}
     values = (given.get(name) for name in found)
     return {v.id if isinstance(v, ast.Name) else name for name, v in zip(found, values, strict=True)}
@@ -105,14 +106,16 @@ def drops_mode(facts: Facts, recipe: Recipe, chunk: Chunk) -> list[ast.stmt]:
     those of a Trainer.
     """
     e = recipe.evaluate
-    found = {s: name for s in chunk.statements for mode in MODES if (name := is_mode_call(s, mode))}
+    found = {s: name for s in chunk.statements for mode in MODES if (name := mode_call(facts, s, mode))}
     if not found or e is None or recipe.own_modes:
         return []
     models = {*found.values(), *_given_to(chunk, set(found.values()))}
     around = {recipe.epoch_loop, *((e.function,) if e.function is not None else ())}
-    lifted = {s.value for s in e.before if isinstance(s, ast.Expr) and any(is_mode_call(s, mode) for mode in MODES)}
+    lifted = {s.value for s in e.before if isinstance(s, ast.Expr) and any(mode_call(facts, s, mode) for mode in MODES)}
     trunk = facts.scopes.scope_of(recipe.epoch_loop)
     homes = [facts.scopes.module, *([trunk] if all(name in trunk.stores for name in found.values()) else [])]
+    if e.function is not None and any(_runs_before(facts, recipe, use) for use in _uses(facts, e.function)):
+        return []  # it leaves the model in its mode, above the loop
     for call in facts.walk(ast.Call):
         if call in lifted or not (_changes_mode(call) or _hands_away(facts, call, models)):
             continue
@@ -121,6 +124,49 @@ def drops_mode(facts: Facts, recipe: Recipe, chunk: Chunk) -> list[ast.stmt]:
             return []
     names = {*models, *(own for model in models for own in _own_names(facts, trunk, model))}
     return [] if any(_works_on(facts, recipe, name) for name in names) else list(found)
+
+
+def _uses(facts: Facts, f: ast.FunctionDef) -> list[ast.AST]:
+    return list(facts.devices.uses_of_function(f))
+
+
+def _runs_before(facts: Facts, recipe: Recipe, use: ast.AST) -> bool:
+    """Whether a use of the evaluation's function is none of the epochs, nor below them."""
+    if recipe.epoch_loop in facts.scopes.ancestors(use):
+        return False
+    return getattr(use, "lineno", 0) <= (recipe.epoch_loop.end_lineno or 0)
+
+
+def mode_call(facts: Facts, s: ast.stmt, mode: str) -> str | None:
+    """The name of a network for `model.train()`: a data set and an optimizer may have such methods of their own."""
+    name = is_mode_call(s, mode)
+    if name is None or OPTIMIZER_NAME.search(name):
+        return None
+    of = s.value.func.value  # type: ignore[attr-defined]
+    scope = facts.scopes.scope_of(of).lookup(name)
+    values = (facts.devices.assigned(name, scope) or []) if scope is not None else []
+    if scope is not None and name in scope.params:
+        values = [*values, *(facts.devices.given(scope, name) or [])]
+    for made in values:
+        held = facts.scopes.scope_of(made).lookup(made.id) if isinstance(made, ast.Name) else None
+        more = facts.devices.assigned(made.id, held) if isinstance(made, ast.Name) and held is not None else None
+        if any(_is_no_network(facts, v) for v in (made, *(more or ()))):
+            return None
+    return name
+
+
+def _is_no_network(facts: Facts, made: ast.expr) -> bool:
+    """`Data(args)`, of a plain class of this file or one of torch's data sets and optimizers."""
+    if not isinstance(made, ast.Call):
+        return False
+    full = facts.names.resolve(made.func)
+    if full is not None:
+        return full.startswith(("torch.optim.", "torch.utils.data.", "torchvision.datasets."))
+    own = [c for c in facts.walk(ast.ClassDef) if c.name == getattr(made.func, "id", "")]
+    if len(own) != 1 or own[0] in facts.classes.modules:
+        return False
+    bases = [facts.names.resolve(b) or "" for b in own[0].bases]
+    return all(b.startswith(("torch.optim.", "torch.utils.data.", "torchvision.datasets.")) for b in bases)
 
 
 def _own_names(facts: Facts, trunk: Scope, name: str) -> list[str]:

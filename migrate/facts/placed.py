@@ -344,9 +344,24 @@ class Placed:
         """Whether nothing but the function moves what it is given: made here, handed on, or taken of data once."""
         if isinstance(node, (ast.Starred, ast.ListComp)):
             return self._is_left(node.value if isinstance(node, ast.Starred) else node.elt)
+        if isinstance(node, ast.Call) and self._gives_left(node):
+            return True
         made = self.facts.tensors.made(node) or self._hands_on_made(node) or self._is_made_anew(node)
         made = made or is_given_to_training(self.facts, node) or is_got_above(self.facts, node)
         return made or is_taken_once(self.facts, node) or is_whole_data(self.facts, node)
+
+    def _gives_left(self, call: ast.Call) -> bool:
+        """`collect()`, of a function of this file that gives tensors which it makes, or lists of them."""
+        f = self.facts.devices.function_of(call)
+        if f is None or f in self._followed:
+            return False
+        returned = [n.value for n in walk(f, ast.Return) if n.value is not None]
+        parts = [p for v in returned for p in (v.elts if isinstance(v, (ast.Tuple, ast.List)) else [v])]
+        self._followed.add(f)
+        try:
+            return bool(parts) and all(isinstance(p, (ast.ListComp, ast.Call)) and self._is_left(p) for p in parts)
+        finally:
+            self._followed.discard(f)
 
     def _is_made_anew(self, node: ast.expr) -> bool:
         """`scores = model.inference(graph)`, a method that fills a tensor of its own: where that is made, it stays."""

@@ -149,3 +149,40 @@ def test_tensors_that_index_each_other(taken):
     given = f"order, other = torch.randperm(6), torch.randperm(6)\nboth = {taken}"
     text = POOL.replace("TAKEN", f"drawn[{taken}].to(device), wanted[other[order]].to(device)").replace("GIVEN", given)
     check_same(text, "module")
+
+
+COLLECTED = """
+import torch
+from torch import nn
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+torch.manual_seed(0)
+policy = nn.Linear(4, 2).to(device)
+optimizer = torch.optim.Adam(policy.parameters(), lr=0.01)
+
+
+def collect():
+    return GIVES
+
+
+def update(states):
+    states = torch.stack(states).to(device)
+    for _ in range(3):
+        loss = policy(states).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return loss.item()
+
+
+for i in range(2):
+    print(i, update(collect()))
+"""
+
+
+@pytest.mark.parametrize(
+    "gives",
+    ["[torch.arange(4.0) + i for i in range(5)]", "[torch.ones(4), torch.zeros(4)]"],
+)
+def test_what_a_function_collects_moves_where_it_is_handed_on(gives, tmp_path):
+    check_on_card(tmp_path, COLLECTED.replace("GIVES", gives))

@@ -56,8 +56,23 @@ def needs_cpu(r: Rewriter) -> tuple[ast.expr, str] | None:
     held = next((c for c in filled_in_loops(facts) if c not in r.own_device.calls), None)
     if held is not None:
         return held, "this tensor, which a loop over batches fills"
+    prior = kept_distribution(facts)
+    if prior is not None:
+        return prior, "this distribution, which a network keeps"
     between = worked_with(facts, _between_epochs(r), made_networks(r))
     return None if between is None else (between, "what the model gets there")
+
+
+def kept_distribution(facts: Facts) -> ast.Call | None:
+    """`self.prior = MultivariateNormal(torch.zeros(2), torch.eye(2))` of a network: no move of that takes it along."""
+    for c in facts.classes.modules if "distributions" in facts.text.text else ():
+        for s in walk(c, ast.Assign):
+            made = s.value if isinstance(s.targets[0], ast.Attribute) else None
+            full = facts.names.resolve(made.func) or "" if isinstance(made, ast.Call) else ""
+            given = given_to(made) if isinstance(made, ast.Call) and full.startswith("torch.distributions.") else []
+            if isinstance(made, ast.Call) and any(facts.tensors.is_tensor(a) for a in given):
+                return made
+    return None
 
 
 def made_networks(r: Rewriter) -> set[str]:

@@ -719,3 +719,45 @@ for epoch in range(2):
 def test_networks_that_are_made_together(tmp_path, made, drawn, stays):
     result = check_on_card(tmp_path, TOGETHER.format(made=made, drawn=drawn))
     assert ('accelerator="cpu"' in result) == stays
+
+
+FLOW = """
+import torch
+from torch import nn, optim
+from torch.distributions import MultivariateNormal, Normal
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Flow(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.prior = PRIOR
+        self.scale = nn.Parameter(torch.ones(2))
+
+    def forward(self, x):
+        return self.prior.log_prob(x * self.scale)
+
+
+torch.manual_seed(0)
+model = Flow()
+optimizer = optim.Adam(model.parameters(), lr=0.005)
+for epoch in range(2):
+    for (x,) in DataLoader(TensorDataset(torch.randn(20, 2)), batch_size=4):
+        optimizer.zero_grad()
+        loss = -model(x).mean()
+        loss.backward()
+        optimizer.step()
+    print(loss.item())
+"""
+
+
+@pytest.mark.parametrize(
+    ("prior", "stays"),
+    [
+        ("MultivariateNormal(torch.zeros(2), torch.eye(2))", True),
+        ("Normal(0.0, 1.0)", False),
+        ("Normal(loc=torch.zeros(2), scale=1.0)", True),
+    ],
+)  # fmt: skip
+def test_a_distribution_that_a_network_keeps(prior, stays, tmp_path):
+    assert ('accelerator="cpu"' in check_on_card(tmp_path, FLOW.replace("PRIOR", prior))) is stays

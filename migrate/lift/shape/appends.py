@@ -6,6 +6,7 @@ import ast
 
 from ...facts.script import Facts
 from .edits import Edits
+from .sums import is_of_training
 
 
 def append_in_place(facts: Facts) -> str | None:
@@ -13,7 +14,10 @@ def append_in_place(facts: Facts) -> str | None:
     edits = Edits(facts)
     for s in facts.walk(ast.AugAssign):
         one = _one_element(s)
-        if one is not None and isinstance(s.target, ast.Name) and _always_list(facts, s.target):
+        if one is None or not isinstance(s.target, ast.Name) or not _always_list(facts, s.target):
+            continue
+        looped = any(isinstance(up, (ast.For, ast.While)) for up in facts.scopes.ancestors(s))
+        if is_of_training(facts, s) or not looped:
             edits.replace_node(s, f"{s.target.id}.append({facts.text.get(one)})")
     return edits.done() if edits.spans else None
 

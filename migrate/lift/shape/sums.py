@@ -7,6 +7,7 @@ import ast
 from ...facts.loops import last_part
 from ...facts.nodes import walk
 from ...facts.script import Facts
+from ...facts.unplaced import runs_backward
 from .edits import Edits
 
 COUNTS = ("item", "numel", "nelement", "size")  # of these, size() only with a dimension
@@ -19,7 +20,7 @@ def add_in_place(facts: Facts) -> str | None:
     edits = Edits(facts)
     for s in facts.walk(ast.Assign):
         added = _added(s)
-        if added is None or not _in_loop(facts, s):
+        if added is None or not is_of_training(facts, s):
             continue
         name = s.targets[0]
         assert isinstance(name, ast.Name)
@@ -88,8 +89,14 @@ def _is_number(e: ast.expr) -> bool:
     return named and (bool(e.args) if e.func.attr == "size" else not e.args)  # type: ignore[attr-defined]
 
 
-def _in_loop(facts: Facts, s: ast.stmt) -> bool:
-    return any(isinstance(up, (ast.For, ast.While)) for up in facts.scopes.ancestors(s))
+def is_of_training(facts: Facts, s: ast.stmt) -> bool:
+    """Whether a statement stands in a loop over batches, in what that calls, or in one around it: the lift moves it."""
+    loops = [up for up in facts.scopes.ancestors(s) if isinstance(up, (ast.For, ast.While))]
+    if not loops:
+        return False
+    if facts.loops.hot(s) is not None or any(n in facts.loops.hot_loops for up in loops for n in walk(up)):
+        return True
+    return any(runs_backward(facts, up) for up in loops)
 
 
 def _always_number(facts: Facts, name: ast.Name) -> bool:

@@ -3,7 +3,7 @@
 import pytest
 from ptmigrate.migrate.migrate import migrate_text
 
-from tests.migrate.lift.test_same_run import HEAD
+from tests.migrate.lift.test_same_run import HEAD, NESTED
 from tests.migrate.running import check_same
 
 TEXT = (
@@ -168,3 +168,18 @@ def test_a_sum_of_a_network_stays_as_it_is():
     net += "            found = found + x * i\n        return found\n"
     result = migrate_text(TEXT.format(start="0.0", sums="total = total + loss").replace("import math\n", net))
     assert "            found = found + x * i\n" in result.text and "self.total += loss * self.share" in result.text
+
+
+FAR = """
+count, kept = 0, []
+for name, p in model.named_parameters():
+    count = count + 1
+    kept += [name]
+    print(count, name)
+"""
+
+
+def test_sums_and_lists_of_other_loops_stay_as_they_are():
+    text = NESTED.replace("\nfor epoch in", f"{FAR}\nfor epoch in", 1)
+    result = check_same(text, "module")
+    assert "    count = count + 1\n    kept += [name]\n" in result

@@ -131,10 +131,23 @@ def _uses(facts: Facts, f: ast.FunctionDef) -> list[ast.AST]:
 
 
 def _runs_before(facts: Facts, recipe: Recipe, use: ast.AST) -> bool:
-    """Whether a use of the evaluation's function is none of the epochs, nor below them."""
-    if recipe.epoch_loop in facts.scopes.ancestors(use):
+    """Whether a use of the evaluation's function is none of the epochs, nor below them, nor one that ends the run."""
+    ups = list(facts.scopes.ancestors(use))
+    if recipe.epoch_loop in ups or getattr(use, "lineno", 0) > (recipe.epoch_loop.end_lineno or 0):
         return False
-    return getattr(use, "lineno", 0) <= (recipe.epoch_loop.end_lineno or 0)
+    inside: ast.AST = use
+    for up in ups:
+        if isinstance(up, ast.If):
+            block = up.body if inside in up.body else up.orelse
+            if up in facts.scopes.ancestors(recipe.epoch_loop) or _ends(facts, block):
+                return False
+        inside = up
+    return True
+
+
+def _ends(facts: Facts, block: list[ast.stmt]) -> bool:
+    """`if args.evaluate: test(); return`"""
+    return bool(block) and (isinstance(block[-1], ast.Return) or facts.worlds.reached.refuses(block))
 
 
 def mode_call(facts: Facts, s: ast.stmt, mode: str) -> str | None:

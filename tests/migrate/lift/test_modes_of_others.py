@@ -66,6 +66,18 @@ def test_an_evaluation_above_the_loop_leaves_its_mode():
     assert "self.model.train()" in result
 
 
+@pytest.mark.parametrize(
+    "above",
+    [
+        "if args.epochs > 9:\n    test()\n    raise SystemExit\n",
+        "if args.epochs > 9:\n    print(1)\n    if args.lr:\n        test()\n    exit()\n",
+    ],
+)
+def test_one_that_ends_the_run_does_not(above):
+    result = check_same(FUNCTIONS.replace("for epoch in range(1", f"{above}for epoch in range(1"), "module")
+    assert "self.model.train()" not in result
+
+
 def test_one_below_the_loop_does_not():
     result = check_same(FUNCTIONS + "test()\n", "module")
     assert "self.model.train()" not in result

@@ -12,6 +12,7 @@ from ._left_beyond import JOINS
 from ._lengths import is_tensor
 
 OF_TENSORS = re.compile(r"\bTensorDataset\(|torchvision\.datasets|torchvision import [^#\n]*\bdatasets\b")
+OF_ANY = {f"numpy.{n}" for n in "array asarray asanyarray append concatenate hstack unique isin save".split()}
 OWN_DATA = re.compile(r"\bdef __getitem__\b|\bcollate_fn\b")
 
 
@@ -27,7 +28,7 @@ def is_surely_tensor(facts: Facts, part: ast.expr, held: ast.expr) -> bool:
 
 def may_be_texts(facts: Facts, call: ast.Call, given: ast.expr) -> bool:
     """`np.array(names)`, of a part of a batch that shows itself to be nothing: arrays may be of texts."""
-    return (facts.names.resolve(call.func) or "").startswith("numpy.") and not is_surely_tensor(facts, given, given)
+    return facts.names.resolve(call.func) in OF_ANY and not is_surely_tensor(facts, given, given)
 
 
 def _is_read_as_tensor(facts: Facts, held: ast.expr) -> bool:

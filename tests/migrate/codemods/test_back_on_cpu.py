@@ -485,6 +485,7 @@ def test_data_that_is_known_gives_tensors():
     [
         ("kept.append(np.array(name))", "np.array(name.cpu() if torch.is_tensor(name) else name)"),
         ("kept.append(np.array(name)); print((name == 3).sum())", "np.array(name.cpu())"),
+        ("kept.append(np.reshape(name, [2, 2]))", "np.reshape(name.cpu(), [2, 2])"),
         ("kept.append(accuracy_score(name, outs[-1]))", "accuracy_score(name.cpu(), outs[-1])"),
         ("found[name[0]] = outs[-1].sum().item()", "found[name[0]] = "),  # a dictionary's keys
     ],

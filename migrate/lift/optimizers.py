@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
+from ..facts.other_files import found_there
 from ..facts.scopes import Scope
 from ..facts.script import Facts, once_a_file
 from .loaders import unpacked, values_of
@@ -80,7 +81,7 @@ def _makes(facts: Facts, value: ast.expr, test: Test, unknown: bool, depth: int)
 def _call_makes(facts: Facts, call: ast.Call, test: Test, unknown: bool, depth: int) -> bool:
     full = facts.names.resolve(call.func)
     if full is not None:
-        return test(full) or (unknown and not full.startswith("torch."))
+        return test(full) or _makes_there(facts, call, test, depth) or (unknown and not full.startswith("torch."))
     f = call.func
     if isinstance(f, ast.Call) and isinstance(f.func, ast.Name) and f.func.id == "getattr" and f.args:
         module = facts.names.resolve(f.args[0])
@@ -94,6 +95,13 @@ def _call_makes(facts: Facts, call: ast.Call, test: Test, unknown: bool, depth: 
             return True
     own = _local_class(facts, f)
     return unknown and (own is None or _is_of_torch(facts, own))
+
+
+def _makes_there(facts: Facts, call: ast.Call, test: Test, depth: int) -> bool:
+    """`get_optimizer(name, net)` of another file, all of whose values pass the test."""
+    there = found_there(facts, call.func) if facts.others and depth < 6 else None
+    values = returned(there[2]) if there is not None and isinstance(there[2], ast.FunctionDef) else []
+    return bool(values) and all(_makes(there[1], v, test, False, depth + 1) for v in values)  # type: ignore[index]
 
 
 def _local_class(facts: Facts, f: ast.expr) -> ast.ClassDef | None:

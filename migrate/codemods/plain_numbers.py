@@ -42,6 +42,7 @@ class PlainNumbers(Codemod):
         found = distribution_of(facts)
         yield from self._shares(facts)
         yield from self._cards(facts)
+        yield from self._in_place(facts)
         for node in facts.walk(ast.BinOp):
             holder = facts.scopes.statement_of(node)
             if node in self.gone or facts.is_fixed(node) or holder in self.gone:
@@ -85,6 +86,22 @@ class PlainNumbers(Codemod):
             alone = stands_alone(facts, whole, left) and not isinstance(left, ast.Call)
             rewrite = bare(new) if alone else take_operand(side, of_call=whole is up)
             yield Change(whole, self.edit(facts, whole, says), rewrite, (part,))
+
+    def _in_place(self, facts: Facts) -> Iterator[Change]:
+        """`args.lr *= args.world_size`, `args.batch_size //= world`, `seed += rank`"""
+        for s in facts.walk(ast.AugAssign):
+            if s in self.gone or facts.is_fixed(s) or not isinstance(s.target, (ast.Name, ast.Attribute)):
+                continue
+            if not isinstance(s.value, (ast.Name, ast.Attribute, ast.Call)):
+                continue
+            world = isinstance(s.op, (ast.Mult, *DIVIDES)) and numbers_of(facts, s.value) == WORLDS
+            if not world and not (isinstance(s.op, (ast.Add, ast.Sub)) and numbers_of(facts, s.value) == RANKS):
+                continue
+            if world and isinstance(s.op, ast.Mult) and RATE.search(ast.unparse(s.target)):
+                at = facts.text.key(s)
+                told = f"`{facts.short(s)}`: the rate was scaled with the number of processes; it is that of one now"
+                self.left.append(Note(at[0], at[1] + 1, self.code, told))
+            yield Change(s, self.edit(facts, s, f"`{facts.short(s)}` removed: {WHY}"), None, (s,))
 
     def _is_itself(self, facts: Facts, s: ast.Assign, whole: ast.expr, left: ast.expr) -> bool:
         """`args.lr = args.lr * args.world_size`, `args.rank = args.rank * n + gpu`"""

@@ -100,3 +100,39 @@ def test_a_rate_that_is_scaled_by_way_of_a_name_is_told(line, is_told):
     result = migrated(RATE.replace("LINE", line), "PTM420")
     assert "total = 8 * args.accumulate\n" in result.text
     assert [n.line for n in result.attention if "the rate was scaled" in n.message] == [4] * is_told
+
+
+IN_PLACE = """import torch
+torch.distributed.init_process_group('gloo')
+world = torch.distributed.get_world_size()
+rank = torch.distributed.get_rank()
+LINE
+print(args)
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "goes", "is_told"),
+    [
+        ("args.lr *= world", True, True),
+        ("lr *= torch.distributed.get_world_size()", True, True),
+        ("args.batch_size //= world", True, False),
+        ("args.batch_size /= world", True, False),
+        ("args.seed += rank", True, False),
+        ("args.lr *= 2", False, False),
+        ("args.batch_size -= world", False, False),
+        ("args.seed *= 3 + rank", False, False),
+        ("args.names[0] += rank", False, False),
+    ],
+)
+def test_what_is_scaled_in_place(line, goes, is_told):
+    result = migrated(IN_PLACE.replace("LINE", line), "PTM420")
+    target = line.split()[0]
+    assert (f"\n{target} " not in result.text) is goes
+    assert [n.line for n in result.attention if "the rate was scaled" in n.message] == [5] * is_told
+    compile(result.text, "result", "exec")
+
+
+def test_one_alone_in_its_block_goes_with_it():
+    text = IN_PLACE.replace("LINE", "if world > 1:\n    args.lr *= world\nfor _ in range(2):\n    args.lr *= world")
+    compile(migrated(text, "PTM420").text, "result", "exec")

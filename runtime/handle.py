@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -305,7 +306,7 @@ def checked_reduction(name: str) -> str:
 
 
 def _weighed(leaf: Any, share: float) -> Any:
-    """A number or a tensor times `share`; what is neither stays."""
-    return (
-        leaf.detach() * share if isinstance(leaf, torch.Tensor) else leaf * share if isinstance(leaf, float) else leaf
-    )
+    """A number, NumPy's too, or a tensor times `share`; what is neither stays."""
+    if isinstance(leaf, torch.Tensor):
+        return leaf.detach() * share
+    return float(leaf) * share if isinstance(leaf, Real) and not isinstance(leaf, bool) else leaf

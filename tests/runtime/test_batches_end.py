@@ -1,8 +1,10 @@
 """`on_train_batches_end`: once an epoch, when its batches are over and before the validation at its end."""
 
+import numpy as np
 import pytest
 import torch
 from ptmigrate.runtime import Module, Trainer
+from ptmigrate.runtime.handle import _weighed
 
 
 class Told(Module):
@@ -61,3 +63,21 @@ def test_the_mean_over_a_batch_is_the_very_object_in_one_process():
     assert module.batch_mean(value) is value
     fit(module, BATCHES, max_epochs=1)
     assert module.batch_mean(value) is value
+
+
+@pytest.mark.parametrize(
+    ("leaf", "weighed"),
+    [
+        (3.0, 1.5),
+        (3, 1.5),
+        (np.float32(3.0), 1.5),
+        (np.int64(3), 1.5),
+        (torch.tensor(3.0), 1.5),
+        (True, True),
+        ("three", "three"),
+        (None, None),
+    ],
+)
+def test_each_rank_weighs_what_it_brings(leaf, weighed):
+    """NumPy's float32 is no float: two ranks gave twice the mean."""
+    assert _weighed(leaf, 0.5) == weighed

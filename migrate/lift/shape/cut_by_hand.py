@@ -163,10 +163,32 @@ def _lengths(name: str | None) -> tuple[str, ...]:
 
 def _is_steady(facts: Facts, cut: _Cut) -> bool:
     """Whether the data is not changed in the loop, nor given to what may change it."""
+    if any(_changes(facts, cut, n) for n in walk(cut.loop)):
+        return False
     held = {*cut.data, cut.place.order} - {None}
     known = {id(part.value) for part in cut.parts} | cut.places.read
     others = (n for n in walk(cut.loop, ast.Name) if n.id in held and id(n) not in known)
     return all(_is_measured(facts, n) for n in others)
+
+
+def _changes(facts: Facts, cut: _Cut, n: ast.AST) -> bool:
+    """`x += 0.1`, `x[0] = 1`, `x.add_(1)` of `x = X[i:i + size]`, which is a view: X changes, too."""
+    if cut.place.order is not None:
+        return False  # what is picked by an index is a copy
+    if isinstance(n, ast.AugAssign):
+        of: ast.expr | None = n.target
+    elif isinstance(n, ast.Subscript):
+        of = n.value if isinstance(n.ctx, ast.Store) else None
+    else:
+        method = n.func if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) else None
+        changes = method is not None and method.attr.endswith("_") and method.attr not in SAME_SAMPLES
+        of = method.value if changes and method is not None else None
+    while isinstance(of, ast.Subscript):
+        of = of.value
+    if not isinstance(of, ast.Name):
+        return False
+    given = [(t.id, v) for s in walk(cut.loop, ast.Assign) for t, v in pairs(s) if isinstance(t, ast.Name)]
+    return any(name == of.id and _part_of(facts, cut, v) is not None for name, v in given)
 
 
 def _is_measured(facts: Facts, n: ast.Name) -> bool:
@@ -228,8 +250,16 @@ def _written(facts: Facts, cut: _Cut) -> str | None:
         if facts.scopes.statement_of(part) not in gone:
             edits.replace_node(part, named[data])
     for s in gone:
-        edits.replace_lines(s.lineno, s.end_lineno or s.lineno, [])
+        edits.replace_lines(s.lineno, s.end_lineno or s.lineno, _remark(facts, s))
     return edits.done()
+
+
+def _remark(facts: Facts, s: ast.stmt) -> list[str]:
+    """The comment behind a statement, on a line of its own."""
+    _, stop = facts.text.span(s)
+    _, end = facts.text.line_span(s.end_lineno or s.lineno, s.end_lineno or s.lineno)
+    behind = facts.text.text[stop:end].strip()
+    return [f"{facts.text.margin(s)}{behind}"] if behind.startswith("#") else []
 
 
 def _named(facts: Facts, cut: _Cut) -> tuple[dict[str, str], list[ast.stmt]]:

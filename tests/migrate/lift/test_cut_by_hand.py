@@ -87,6 +87,7 @@ def test_the_loop_goes_over_batches(text):
     assert not [n for n in migrated.attention if "is no DataLoader" in n.message or "nothing here shows" in n.message]
 
 
+ABOVE = "        loss = "
 NEXT = script("    for i in range(0, n - bs - 1, bs):\n        x, y = xs[i:i + bs], ys[i + 1:i + bs + 1]\n")
 WHOLE = {
     "cut in two ways": NEXT,
@@ -136,12 +137,14 @@ WHOLE = {
         "    optimizer.zero_grad()\n    for i in range(0, n, bs):\n        x, y = xs[i:i + bs], ys[i:i + bs]\n",
         step="        loss = criterion(model(x), y)\n        loss.backward()\n        total += loss.item()\n"
         "    optimizer.step()\n"),
+    "a view that is changed": SLICES.replace(ABOVE, f"        x += 0.5\n{ABOVE}"),
+    "a view that is filled": SLICES.replace(ABOVE, f"        x[0] = 0.5\n{ABOVE}"),
+    "a view that is changed by a method": SLICES.replace(ABOVE, f"        x[1:].mul_(0.5)\n{ABOVE}"),
     "its own Batches": SLICES.replace("bs = 8", "bs = 8\nBatches = list"),
 }  # fmt: skip
 
 
 CUT = "xs[i:i + bs], ys[i:i + bs]"
-ABOVE = "        loss = "
 MOVED = {
     "where they are cut": SLICES.replace(CUT, "xs[i:i + bs].to(device), ys[i:i + bs].to(device)"),
     "where they have names": ORDERED.replace(ABOVE, f"        x, y = x.to(device), y.to(device)\n{ABOVE}"),
@@ -203,6 +206,18 @@ def test_what_it_reads_has_the_names_that_the_loop_gave():
 def test_a_name_that_is_read_above_its_place_stays_there():
     text = shaped(SLICES.replace("        x, y", "        if total > 1e9: print(x)\n        x, y"))
     assert "for xs_batch, ys_batch in" in text and "x, y = xs_batch, ys_batch" in text
+
+
+def test_comments_stay():
+    text = shaped(
+        ORDERED.replace("x = xs[idx]", "x = xs[idx]  # inputs").replace("        y =", "        # wanted\n        y =")
+    )
+    assert "        # inputs\n        # wanted\n        loss = " in text
+
+
+def test_a_copy_may_be_changed():
+    text = ORDERED.replace(ABOVE, f"        x += 0.5\n        x[0].mul_(2)\n{ABOVE}")
+    assert "Batches(" in check_same(text, "module")
 
 
 def test_a_name_of_two_parts_is_no_name_of_a_batch():

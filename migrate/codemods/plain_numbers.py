@@ -92,7 +92,7 @@ class PlainNumbers(Codemod):
         for s in facts.walk(ast.AugAssign):
             if s in self.gone or facts.is_fixed(s) or not isinstance(s.target, (ast.Name, ast.Attribute)):
                 continue
-            if not isinstance(s.value, (ast.Name, ast.Attribute, ast.Call)):
+            if not isinstance(s.value, (ast.Name, ast.Attribute, ast.Call)) or distribution_of(facts).averages(s):
                 continue
             world = isinstance(s.op, (ast.Mult, *DIVIDES)) and numbers_of(facts, s.value) == WORLDS
             if not world and not (isinstance(s.op, (ast.Add, ast.Sub)) and numbers_of(facts, s.value) == RANKS):

@@ -40,10 +40,17 @@ def handed_on(path: Path, facts: Facts, imports: Imports, read: Read) -> dict[as
     find = partial(imports.module, path)
     for s in facts.tree.body:
         if isinstance(s, ast.ImportFrom) and s.module and not s.level and not Splice(facts.text).shares_a_line(s):
-            own = [o for a in s.names if not a.asname and (o := _origin(s.module, a.name, find, read)) is not None]
+            named = [a.name for a in s.names if not a.asname and not _is_read_of(facts, s.module, a.name)]
+            own = [o for name in named if (o := _origin(s.module, name, find, read)) is not None]
             if own:
                 found[s] = own
     return found
+
+
+def _is_read_of(facts: Facts, module: str, name: str) -> bool:
+    """`utils.train(net)` beside `from utils import train`, or by a text: the package goes on having it."""
+    through = any(facts.names.resolve(a) == f"{module}.{name}" for a in facts.attributes.get(name, ()))
+    return through or any(n.value == name for n in facts.walk(ast.Constant))
 
 
 def _origin(module: str, name: str, find: Find, read: Read, through: tuple[Path, ...] = ()) -> HandedOn | None:

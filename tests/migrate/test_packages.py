@@ -89,6 +89,17 @@ def test_stays(tmp_path, name, text):
     assert done["train.py"].report.plan == "loop" and done["lib/__init__.py"].result.text == files["lib/__init__.py"]
 
 
+@pytest.mark.parametrize("read", ["lib.train_one_epoch", "lib.evaluate", "getattr(lib, 'evaluate')"])
+def test_what_the_script_reads_of_the_package_itself_stays_in_it(tmp_path, read):
+    """The package had it no more: AttributeError where the script asked for it."""
+    train = (
+        FILES["train.py"].replace("import torch\n", "import torch\nimport lib\n", 1) + f"    print({read} is None)\n"
+    )
+    done = migrated(written(tmp_path, {**FILES, "train.py": train}))
+    name = "train_one_epoch" if "train" in read else "evaluate"
+    assert name in done["lib/__init__.py"].result.text and f"def {name}(" in done["lib/engine.py"].result.text
+
+
 def test_in_place_a_script_beside_it_finds_it_in_the_package(tmp_path):
     other = "from lib import train_one_epoch\n\ntrain_one_epoch(1)\n"
     done = migrated(written(tmp_path, {**FILES, "more.py": other}), in_place=True)

@@ -197,11 +197,13 @@ def _read_by(reader: Path, script: Path, m: LocalModule, imports: Imports) -> se
     """What another file may read of a module."""
     packages = {imports.real(at) for h in m.through for at in h.through}
     itself = imports.real(reader) == imports.real(m.path)
-    if itself or not imports.direct(reader, script) & {imports.real(m.path), *packages}:
+    asked = imports.direct(reader, script) | imports.around(reader)
+    if itself or not asked & {imports.real(m.path), *packages}:
         return set()
     facts = _facts(reader)
     if imports.real(reader) in packages:
-        return reads_beside(facts, set(m.comes))
+        handed = {h.name for h in m.through if imports.real(reader) in map(imports.real, h.through)}
+        return reads_beside(facts, set(m.comes), handed)
     if any(_stars(s) for s in facts.tree.body):
         return set(m.comes)
     return names_in(facts.tree, texts=BY_TEXT.search(facts.text.text) is not None)

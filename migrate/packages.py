@@ -121,8 +121,8 @@ def without(facts: Facts, names: set[str]) -> tuple[str, list[tuple[int, str]]]:
     return edits.done() if edits.spans else facts.text.text, gone
 
 
-def reads_beside(facts: Facts, names: set[str]) -> set[str]:
-    """Which of these a package's file says anywhere but where it hands them on."""
+def reads_beside(facts: Facts, names: set[str], handed: set[str]) -> set[str]:
+    """Which of these a package's file says anywhere but where it hands on what the script has of it."""
     handing = [a for s in facts.tree.body if isinstance(s, ast.ImportFrom) for a in s.names if not a.asname]
-    given = [a.name for a in facts.walk(ast.alias) if a not in handing]
+    given = [a.name for a in facts.walk(ast.alias) if a not in handing or a.name not in handed]
     return names & {*given, *(n.id for n in facts.walk(ast.Name)), *(n.attr for n in facts.walk(ast.Attribute))}

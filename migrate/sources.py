@@ -93,6 +93,11 @@ class Imports:
         roots = dict.fromkeys((*self._roots(script), *self._roots(path)))
         return {self.real(p) for p in self._local(path, tuple(roots))}
 
+    def around(self, path: Path) -> set[Path]:
+        """The files of the packages that a file asks by dots alone, links followed: `from . import train`."""
+        folders = [folder for folder, parts in self._of(path).names if folder is not None and not parts]
+        return {self.real(folder / "__init__.py") for folder in folders}
+
     def runs(self, path: Path) -> bool:
         """Whether a file does more than define: it is a script."""
         return self._of(path).runs

@@ -68,6 +68,10 @@ STAY = {
         "lib/helpers.py",
         HELPERS + "\n\nimport torch\nfrom lib import train_one_epoch\n",
     ),
+    "another file has it of the package around it": (
+        "lib/helpers.py",
+        HELPERS + "\n\nfrom . import train_one_epoch\n",
+    ),
     "another file has it of its own": (
         "lib/helpers.py",
         HELPERS + "\n\nimport torch\nfrom .engine import train_one_epoch\n",
@@ -87,6 +91,15 @@ def test_stays(tmp_path, name, text):
         files["lib/engine.py"] = files["lib/engine.py"].replace("train_one_epoch", "fit")
     done = migrated(written(tmp_path, files))
     assert done["train.py"].report.plan == "loop" and done["lib/__init__.py"].result.text == files["lib/__init__.py"]
+
+
+def test_what_the_script_has_of_the_file_the_package_goes_on_having(tmp_path):
+    """The package imported an evaluate() that its file had no more: ImportError."""
+    train = FILES["train.py"].replace(
+        "from lib import Meter, evaluate,", "from lib.engine import evaluate\nfrom lib import Meter,"
+    )
+    done = migrated(written(tmp_path, {**FILES, "train.py": train}))
+    assert "evaluate" in done["lib/__init__.py"].result.text and "def evaluate(" in done["lib/engine.py"].result.text
 
 
 @pytest.mark.parametrize("read", ["lib.train_one_epoch", "lib.evaluate", "getattr(lib, 'evaluate')"])

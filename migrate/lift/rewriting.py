@@ -24,6 +24,7 @@ from .lasting import MEAN, SUM, lasting, left_by_evaluation
 from .left_attributes import left_in_attributes
 from .lengths import NUMBER, Lengths
 from .loss import loss_reduction
+from .made_above import check_made
 from .monitored import by_log, unread
 from .nodes import walk_here
 from .own_device import own_device
@@ -50,6 +51,7 @@ class Rewriter:
         self.binder = Binder(facts, recipe)
         self.chunks = chunks_of(facts, recipe)
         check_matched(self.chunks)
+        check_made(facts, self.chunks)
         self.epoch_name = free_epoch_name(facts, recipe)
         self._look_for_carried()
         self.own_device = own_device(facts, self.chunks if places else [], accelerator)

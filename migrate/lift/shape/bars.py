@@ -76,8 +76,10 @@ def _named_bar(facts: Facts, edits: Edits, loop: ast.For) -> None:
     under = _under(facts, made) if isinstance(made, ast.Call) and made.args else None
     if under is None or walk(loop, ast.Continue):
         return
-    edits.replace_node(at, under)
     over = _numbered(made.args[0])  # type: ignore[union-attr]
+    if over is not None and not isinstance(loop.target, ast.Tuple):  # no numbers and batches apart
+        return
+    edits.replace_node(at, under)
     if over is not None:  # which would draw its iterator where the bar is made, too
         span = (*facts.text.span(made.args[0]), facts.text.get(over))  # type: ignore[union-attr]
         edits.spans += [span] if span not in edits.spans else []

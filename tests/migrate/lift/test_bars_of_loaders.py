@@ -69,3 +69,11 @@ def test_a_bar_of_numbered_batches_draws_no_iterator_of_its_own():
     assert (
         "tqdm(self.trainer.train_dataloader, disable=True)" in result and "def training_step(self, batch, i)" in result
     )
+
+
+def test_a_numbered_batch_that_is_taken_apart_below_keeps_its_form():
+    """The loop went over enumerate(loader), which the lift does not read with one name for both."""
+    below = NUMBERED.replace("for i, batch in bar:\n", "for step in bar:\n        i, batch = step\n")
+    check_same(
+        below.replace("total += loss.item()\n", "total += loss.item()\n        bar.set_postfix(i=i)\n"), "module"
+    )

@@ -97,11 +97,13 @@ def _of_packages(brought: Brought, coming: list[LocalModule], facts: Facts, orig
     came = [h for m in coming if not m.stays for h in m.through if h.name in m.comes]
     packages, told = dict[Path, str](), list[tuple[Path, int, str]]()
     for at in dict.fromkeys(at for h in came for at in h.through):
-        packages[at], gone = without(_facts(at), {h.name for h in came if at in h.through})
-        told += [(at, line, name) for line, name in gone]
+        text, gone = without(_facts(at), {h.name for h in came if at in h.through})
+        if gone:
+            packages[at] = text
+            told += [(at, line, name) for line, name in gone]
     return replace(
         brought,
-        left={**brought.left, **{at: text for at, text in packages.items() if any(at == p for p, _, _ in told)}},
+        left={**brought.left, **packages},
         names=[(back(line), name, path) for line, name, path in brought.names],
         line=lambda line: back(brought.line(line)),
         packages=tuple(told),

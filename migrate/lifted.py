@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -151,9 +152,8 @@ def _of_cut(facts: Facts, cut: str, options: Options, by_hand: bool) -> Result:
     except CannotLift as why:
         why.line = line(why.line)
         raise
-    result.edits[:] = [at_line(e, line) for e in result.edits]
-    result.attention[:] = [at_line(n, line) for n in result.attention]
-    return result
+    edits = [at_line(e, line) for e in result.edits]
+    return replace(result, edits=edits, attention=[at_line(n, line) for n in result.attention])
 
 
 def _moved_networks(facts: Facts, changes: list[Change]) -> Iterator[str]:

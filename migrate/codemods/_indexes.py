@@ -67,14 +67,8 @@ def _is_dictionary(facts: Facts, held: ast.expr) -> bool:
     if isinstance(held, ast.Attribute):
         return any(_makes_dictionary(v) for v in facts.devices.attribute_values.get(held.attr, ()))
     scope = facts.scopes.scope_of(held).lookup(held.id) if isinstance(held, ast.Name) else None
-    for store in scope.stores.get(held.id, ()) if scope is not None and isinstance(held, ast.Name) else ():
-        s, up = facts.scopes.statement_of(store), facts.scopes.parents.get(store)
-        value = s.value if isinstance(s, (ast.Assign, ast.AnnAssign)) else None
-        if isinstance(up, ast.Tuple) and isinstance(value, ast.Tuple) and len(up.elts) == len(value.elts):
-            value = value.elts[up.elts.index(store)]  # type: ignore[arg-type]
-        if value is not None and _makes_dictionary(value):
-            return True
-    return False
+    values = facts.devices.unpacked(held.id, scope) if scope is not None and isinstance(held, ast.Name) else None
+    return any(map(_makes_dictionary, values or ()))
 
 
 def _makes_dictionary(e: ast.expr) -> bool:

@@ -119,7 +119,7 @@ class BackOnCpu(Codemod):
         says = f"`{facts.short(given)}` is on the CPU, or a list: {why}"
         return Change(given, self.edit(facts, given, says), as_on_cpu(name), insertion=needed)
 
-    def _kept(self, facts: Facts, read: ast.expr, taken: set[ast.AST], held: ast.expr | ast.Name) -> Iterator[Change]:
+    def _kept(self, facts: Facts, read: ast.expr, taken: set[ast.AST], held: ast.expr) -> Iterator[Change]:
         """What a list or a name keeps: of a batch, where that may be a list of names, which has no `.cpu()`."""
         why = f"`{facts.short(held)}` keeps it there"
         if is_surely_tensor(facts, read, held):

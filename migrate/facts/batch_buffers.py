@@ -39,10 +39,13 @@ def keep(run: Run, at: ast.AST, kept: ast.expr, value: Value) -> None:
 
 def refill(run: Run, changed: ast.expr, name: str, value: Value) -> None:
     """`input.resize_as_(x).copy_(x)`: a tensor that the script made before holds the samples from there on."""
-    while (isinstance(changed, ast.Call) and getattr(changed.func, "attr", "").endswith("_")) or (
-        isinstance(changed, ast.Attribute) and changed.attr == "data"
-    ):
-        changed = changed.func.value if isinstance(changed, ast.Call) else changed.value  # type: ignore[attr-defined]
+    while True:
+        if isinstance(changed, ast.Call) and isinstance(changed.func, ast.Attribute) and changed.func.attr[-1] == "_":
+            changed = changed.func.value
+        elif isinstance(changed, ast.Attribute) and changed.attr == "data":
+            changed = changed.value
+        else:
+            break
     if name != "copy_" or value.kind != "batch" or not (isinstance(changed, ast.Name) or is_own(changed)):
         return
     if run.value(changed).kind == "plain" and not is_buffer(run, changed):

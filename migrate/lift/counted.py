@@ -150,11 +150,11 @@ class Counted:
     def _of_network(self, name: str) -> bool:
         """The `attention` of `out, attention = model(x)`, where that is a list: one of a layer each."""
         given = [(n, t) for n, _ in self._assignments if isinstance(n, ast.Assign) for t in n.targets]
-        places = [(n.value, t, None) for n, t in given if getattr(t, "id", "") == name]
+        places: list[tuple[ast.expr, int | None]] = [(n.value, None) for n, t in given if getattr(t, "id", "") == name]
         for n, t in given:
             parts = t.elts if isinstance(t, (ast.Tuple, ast.List)) else []
-            places += [(n.value, p, i) for i, p in enumerate(parts) if getattr(p, "id", "") == name]  # type: ignore[misc]
-        return bool(places) and all(isinstance(v, ast.Call) and is_listed(self.facts, v, i) for v, _, i in places)
+            places += [(n.value, i) for i, p in enumerate(parts) if getattr(p, "id", "") == name]
+        return bool(places) and all(isinstance(v, ast.Call) and is_listed(self.facts, v, i) for v, i in places)
 
     def _name_counts(self, name: ast.Name, depth: int) -> bool:
         for n, _ in self._assignments:

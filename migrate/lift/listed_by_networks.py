@@ -3,42 +3,22 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
-from ..facts.back_from_cpu import itself
 from ..facts.nodes import walk
-from ..facts.other_files import found_there
 from ..facts.script import Facts
 from .loaders import values_of
+from .owned import class_there
 
 
 def is_listed(facts: Facts, call: ast.Call, place: int | None) -> bool:
     """Whether all that a call of a network of the project returns, or has at that place, is a list made in forward."""
-    for home, c in _classes(facts, call.func):
-        f = home.classes.methods(c).get("forward")
-        returned = [n.value for n in walk(f, ast.Return) if n.value is not None] if f is not None else []
-        parts = [_at(v, place) for v in returned]
-        if not parts or not all(e is not None and _makes_list(home, e) for e in parts):
-            return False
-    return any(True for _ in _classes(facts, call.func))
-
-
-def _classes(facts: Facts, func: ast.expr) -> Iterator[tuple[Facts, ast.ClassDef]]:
-    """The class of what is called, of this file or of another."""
-    values: list[ast.expr] = []
-    if isinstance(func, ast.Name):
-        scope = facts.scopes.scope_of(func).lookup(func.id)
-        values = (facts.devices.assigned(func.id, scope) if scope is not None else None) or []
-    elif isinstance(func, ast.Attribute):
-        values = facts.devices.attribute_values.get(func.attr, [])
-    for made in map(itself, values):
-        name = made.func.id if isinstance(made, ast.Call) and isinstance(made.func, ast.Name) else None
-        own = [c for c in facts.classes.modules if c.name == name]
-        there = found_there(facts, made.func) if isinstance(made, ast.Call) and not own and facts.others else None
-        if own:
-            yield facts, own[0]
-        elif there is not None and isinstance(there[2], ast.ClassDef):
-            yield there[1], there[2]
+    there, c = facts, facts.devices.own_movers.class_of(call.func)
+    if c is None and isinstance(call.func, ast.Name):
+        there, c = class_there(facts, call.func)
+    f = there.classes.method(c, "forward") if c is not None else None
+    returned = [n.value for n in walk(f, ast.Return) if n.value is not None] if f is not None else []
+    parts = [_at(v, place) for v in returned]
+    return bool(parts) and all(e is not None and _makes_list(there, e) for e in parts)
 
 
 def _at(value: ast.expr, place: int | None) -> ast.expr | None:

@@ -21,6 +21,7 @@ LEFT_ON = "the script leaves the model in evaluation mode after the first evalua
 LIBRARIES = ("torch", "torchvision", "torchinfo", "torchsummary", "wandb", "copy")  # leave a model's mode as it is
 # layers that do in training what they do not in evaluation, by their names
 WITH_MODES = re.compile(r"BatchNorm|InstanceNorm|[Dd]rop_?(out|path|Path|block|Block)|resnet|training$")
+NO_NETWORKS = ("torch.optim.", "torch.utils.data.", "torchvision.datasets.")
 SAME_IN_BOTH = ("parameters", "named_parameters", "state_dict", "load_state_dict", "to", "cpu", "float", "zero_grad")
 
 
@@ -114,7 +115,8 @@ def drops_mode(facts: Facts, recipe: Recipe, chunk: Chunk) -> list[ast.stmt]:
     lifted = {s.value for s in e.before if isinstance(s, ast.Expr) and any(mode_call(facts, s, mode) for mode in MODES)}
     trunk = facts.scopes.scope_of(recipe.epoch_loop)
     homes = [facts.scopes.module, *([trunk] if all(name in trunk.stores for name in found.values()) else [])]
-    if e.function is not None and any(_runs_before(facts, recipe, use) for use in _uses(facts, e.function)):
+    uses = facts.devices.uses_of_function(e.function) if e.function is not None else ()
+    if any(_runs_before(facts, recipe, use) for use in uses):
         return []  # it leaves the model in its mode, above the loop
     for call in facts.walk(ast.Call):
         if call in lifted or not (_changes_mode(call) or _hands_away(facts, call, models)):
@@ -124,10 +126,6 @@ def drops_mode(facts: Facts, recipe: Recipe, chunk: Chunk) -> list[ast.stmt]:
             return []
     names = {*models, *(own for model in models for own in _own_names(facts, trunk, model))}
     return [] if any(_works_on(facts, recipe, name) for name in names) else list(found)
-
-
-def _uses(facts: Facts, f: ast.FunctionDef) -> list[ast.AST]:
-    return list(facts.devices.uses_of_function(f))
 
 
 def _runs_before(facts: Facts, recipe: Recipe, use: ast.AST) -> bool:
@@ -155,8 +153,7 @@ def mode_call(facts: Facts, s: ast.stmt, mode: str) -> str | None:
     name = is_mode_call(s, mode)
     if name is None or OPTIMIZER_NAME.search(name):
         return None
-    of = s.value.func.value  # type: ignore[attr-defined]
-    scope = facts.scopes.scope_of(of).lookup(name)
+    scope = facts.scopes.scope_of(s).lookup(name)
     values = (facts.devices.assigned(name, scope) or []) if scope is not None else []
     if scope is not None and name in scope.params:
         values = [*values, *(facts.devices.given(scope, name) or [])]
@@ -174,12 +171,12 @@ def _is_no_network(facts: Facts, made: ast.expr) -> bool:
         return False
     full = facts.names.resolve(made.func)
     if full is not None:
-        return full.startswith(("torch.optim.", "torch.utils.data.", "torchvision.datasets."))
+        return full.startswith(NO_NETWORKS)
     own = [c for c in facts.walk(ast.ClassDef) if c.name == getattr(made.func, "id", "")]
     if len(own) != 1 or own[0] in facts.classes.modules:
         return False
     bases = [facts.names.resolve(b) or "" for b in own[0].bases]
-    return all(b.startswith(("torch.optim.", "torch.utils.data.", "torchvision.datasets.")) for b in bases)
+    return all(b.startswith(NO_NETWORKS) for b in bases)
 
 
 def _own_names(facts: Facts, trunk: Scope, name: str) -> list[str]:

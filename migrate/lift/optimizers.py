@@ -99,9 +99,10 @@ def _call_makes(facts: Facts, call: ast.Call, test: Test, unknown: bool, depth: 
 
 def _makes_there(facts: Facts, call: ast.Call, test: Test, depth: int) -> bool:
     """`get_optimizer(name, net)` of another file, all of whose values pass the test."""
-    there = found_there(facts, call.func) if facts.others and depth < 6 else None
-    values = returned(there[2]) if there is not None and isinstance(there[2], ast.FunctionDef) else []
-    return bool(values) and all(_makes(there[1], v, test, False, depth + 1) for v in values)  # type: ignore[index]
+    found = found_there(facts, call.func) if facts.others and depth < 6 else None
+    there, f = found[1:] if found is not None else (facts, None)
+    values = returned(f) if isinstance(f, ast.FunctionDef) else []
+    return bool(values) and all(_makes(there, v, test, False, depth + 1) for v in values)
 
 
 def _local_class(facts: Facts, f: ast.expr) -> ast.ClassDef | None:

@@ -26,7 +26,7 @@ def name_bars(facts: Facts) -> str | None:
         wrapped = made.args[0] if isinstance(made, ast.Call) and made.args else None
         if not isinstance(wrapped, ast.Name) or len(s.targets) > 1 or getattr(target, "id", "") != wrapped.id:
             continue
-        if not is_progress(facts, made):  # type: ignore[arg-type]
+        if not isinstance(made, ast.Call) or not is_progress(facts, made):
             continue
         taken = {n.id for n in facts.walk(ast.Name)} | {a.arg for a in facts.walk(ast.arg)}
         scope = facts.scopes.scope_of(target)
@@ -73,15 +73,17 @@ def _named_bar(facts: Facts, edits: Edits, loop: ast.For) -> None:
     scope = facts.scopes.scope_of(at).lookup(at.id)
     values = values_of(facts, at.id, scope) if scope is not None and at.id not in scope.params else []
     made = values[0] if len(values) == 1 else None
-    under = _under(facts, made) if isinstance(made, ast.Call) and made.args else None
-    if under is None or walk(loop, ast.Continue):
+    if not isinstance(made, ast.Call) or not made.args or walk(loop, ast.Continue):
         return
-    over = _numbered(made.args[0])  # type: ignore[union-attr]
+    under = _under(facts, made)
+    if under is None:
+        return
+    over = _numbered(made.args[0])
     if over is not None and not isinstance(loop.target, ast.Tuple):  # no numbers and batches apart
         return
     edits.replace_node(at, under)
     if over is not None:  # which would draw its iterator where the bar is made, too
-        span = (*facts.text.span(made.args[0]), facts.text.get(over))  # type: ignore[union-attr]
+        span = (*facts.text.span(made.args[0]), facts.text.get(over))
         edits.spans += [span] if span not in edits.spans else []
     last = loop.body[-1].end_lineno or loop.lineno
     edits.replace_lines(last + 1, last, [f"{facts.text.margin(loop.body[0])}{at.id}.update()"])

@@ -107,13 +107,18 @@ def _cut(facts: Facts, loop: ast.For) -> _Cut | None:
 def _is_moved(facts: Facts, cut: _Cut) -> bool | None:
     """Whether the script moves every part of a batch, and nothing else in the loop; None where it does some of that."""
     moved = [m for call in walk(cut.loop, ast.Call) if (m := facts.devices.moved(call)) is not None]
-    named = [(t.id, v) for s in walk(cut.loop, ast.Assign) for t, v in pairs(s) if isinstance(t, ast.Name)]
+    named = _given(cut)
     data: set[str | None] = set()
     for m in map(partial(_same_samples, facts), moved):
         values = [v for name, v in named if name == m.id] if isinstance(m, ast.Name) else [m]
         parts = [part for v in values if (part := _part_of(facts, cut, v)) is not None]
         data |= {cut.parts[part] for part in parts} or {None}
     return bool(moved) if not moved or data == {*cut.parts.values()} else None
+
+
+def _given(cut: _Cut) -> list[tuple[str, ast.expr]]:
+    """What the statements of the loop give each name."""
+    return [(t.id, v) for s in walk(cut.loop, ast.Assign) for t, v in pairs(s) if isinstance(t, ast.Name)]
 
 
 def _part_of(facts: Facts, cut: _Cut, e: ast.expr) -> ast.Subscript | None:
@@ -183,12 +188,11 @@ def _changes(facts: Facts, cut: _Cut, n: ast.AST) -> bool:
         method = n.func if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) else None
         changes = method is not None and method.attr.endswith("_") and method.attr not in SAME_SAMPLES
         of = method.value if changes and method is not None else None
-    while isinstance(of, ast.Subscript):
+    while isinstance(of, (ast.Subscript, ast.Attribute)):  # x.data += 0.1, x[0].add_(1)
         of = of.value
     if not isinstance(of, ast.Name):
         return False
-    given = [(t.id, v) for s in walk(cut.loop, ast.Assign) for t, v in pairs(s) if isinstance(t, ast.Name)]
-    return any(name == of.id and _part_of(facts, cut, v) is not None for name, v in given)
+    return any(name == of.id and _part_of(facts, cut, v) is not None for name, v in _given(cut))
 
 
 def _is_measured(facts: Facts, n: ast.Name) -> bool:

@@ -49,6 +49,14 @@ def test_unchanged(step):
     check_unchanged(LOOP + f"    {step}\n", select="PTM114")
 
 
+@pytest.mark.parametrize(
+    "made", ["found = {}", "found = dict(a=1)", "names, found = [], defaultdict(list)", "found = {k: 0 for k in keys}"]
+)
+def test_the_keys_of_a_dictionary_may_be_names_of_files(made):
+    text = LOOP.replace("train_loader = ", f"{made}\ntrain_loader = ")
+    check_unchanged(text + "    found[i] = loss.detach().cpu()\n", select="PTM114")
+
+
 NUMBERS = [
     "for i, (x, y) in enumerate(train_loader):",
     "bar = tqdm(enumerate(train_loader))\nfor i, (x, y) in bar:",

@@ -140,6 +140,7 @@ WHOLE = {
     "a view that is changed": SLICES.replace(ABOVE, f"        x += 0.5\n{ABOVE}"),
     "a view that is filled": SLICES.replace(ABOVE, f"        x[0] = 0.5\n{ABOVE}"),
     "a view that is changed by a method": SLICES.replace(ABOVE, f"        x[1:].mul_(0.5)\n{ABOVE}"),
+    "a view whose data is changed": SLICES.replace(ABOVE, f"        x.data += 0.5\n{ABOVE}"),
     "its own Batches": SLICES.replace("bs = 8", "bs = 8\nBatches = list"),
 }  # fmt: skip
 

@@ -51,3 +51,10 @@ def test_one_that_is_filled_with_other_things_is_not_of_the_samples(fill):
 def test_what_mixes_in_one_gets_whole_batches(fill):
     text = SCRIPT.replace("net(Variable(input))", "net(input - input.mean(0))").replace("FILL", fill)
     assert "divide_batches = False" in migrate_text(text).text
+
+
+@pytest.mark.parametrize("fill", FILLS)
+def test_what_a_step_shows_of_one_is_brought_together(fill):
+    shows = "        optimizer.step()\n        print(net(Variable(input)).mean().item())\n"
+    text = SCRIPT.replace("FILL", fill).replace("        optimizer.step()\n", shows)
+    assert "self.print(self.batch_mean(" in migrate_text(text).text

@@ -18,23 +18,46 @@ from .nodes import walk
 if TYPE_CHECKING:
     from .script import Facts
 
+ASKING = ("requires_grad", "requires_grad_", "retain_grad")
+
+
+def training_backwards(facts: Facts) -> list[ast.Call]:
+    """The calls of backward() that train; those of inputs, too, where a file has no others."""
+    calls = [c for c in facts.calls_of("backward") if facts.names.resolve(c.func) is None]
+    return [c for c in calls if not is_of_inputs(facts, c)] or calls
+
 
 def is_of_inputs(facts: Facts, backward: ast.Call) -> bool:
-    """Whether the function around calls a network that it is given, steps no optimizer, and asks tensors that it made
-    itself for their gradients, and nothing else.
+    """Whether the function around calls a network that it is given, or that its object has, steps no optimizer, and
+    asks inputs for their gradients, and nothing else.
     """
     f = next((up for up in facts.scopes.ancestors(backward) if isinstance(up, ast.FunctionDef)), None)
     if f is None or any(n.attr == "step" for n in walk(f, ast.Attribute)):
         return False
-    own = facts.scopes.by_node[f]
-    called = {n.func.id for n in walk(f, ast.Call) if isinstance(n.func, ast.Name) and n.args}
-    if not any(name in own.params and name not in own.stores for name in called):
+    if not any(_may_be_network(facts, f, n.func) for n in walk(f, ast.Call) if n.args):
         return False
     asked = [n.value for n in walk(f, ast.Attribute) if n.attr == "grad" and facts.names.resolve(n) is None]
-    return bool(asked) and all(isinstance(n, ast.Name) and _is_made_here(facts, f, n.id) for n in asked)
+    names = [n.id for n in asked if isinstance(n, ast.Name)]
+    return 0 < len(names) == len(asked) and all(_is_made_here(facts, f, n) or _asks_for_one(facts, f, n) for n in names)
+
+
+def _may_be_network(facts: Facts, f: ast.FunctionDef, called: ast.expr) -> bool:
+    """`model(x)` of a parameter, or `self.model(x)` of what the object keeps."""
+    own = facts.scopes.by_node[f]
+    if isinstance(called, ast.Attribute):
+        c = facts.classes.holder(f)
+        of_self = c is not None and getattr(called.value, "id", "") == next(iter(own.params), None)
+        return of_self and c is not None and facts.classes.method(c, called.attr) is None
+    return isinstance(called, ast.Name) and called.id in own.params and called.id not in own.stores
 
 
 def _is_made_here(facts: Facts, f: ast.FunctionDef, name: str) -> bool:
     """Whether statements of the function alone give a name its values, and no loop over parameters does."""
     stores = facts.scopes.by_node[f].stores.get(name, ())
     return bool(stores) and all(isinstance(facts.scopes.parents.get(s), ast.Assign | ast.AnnAssign) for s in stores)
+
+
+def _asks_for_one(facts: Facts, f: ast.FunctionDef, name: str) -> bool:
+    """Whether the function says that an argument is to have a gradient, which weights have unasked."""
+    asking = (n for n in walk(f, ast.Attribute) if n.attr in ASKING and name in facts.scopes.by_node[f].params)
+    return any(isinstance(n.value, ast.Name) and n.value.id == name for n in asking)

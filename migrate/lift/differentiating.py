@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ..facts.nodes import children, walk
 from ..facts.other_files import defined_there
@@ -17,17 +17,33 @@ CALLED = ("forward", "__call__")
 
 def differentiates(facts: Facts, body: Iterable[ast.AST]) -> ast.AST | None:
     """The statement that asks for gradients, itself or in what it calls, where nothing switches them on."""
+    return _asking(facts, body, GRADIENTS, _calls, lambda there, f: any(map(there.names.resolve, _switches(there, f))))
+
+
+def adds_gradients(facts: Facts, body: Iterable[ast.AST]) -> ast.AST | None:
+    """The statement that calls a backward(), itself or in what it calls: all parameters on its way get gradients."""
+    return _asking(facts, body, GRADIENTS[1:], lambda there, f: walk(f, ast.Call), lambda there, f: False)
+
+
+def _asking(
+    facts: Facts,
+    body: Iterable[ast.AST],
+    names: Sequence[str],
+    calls: Callable[[Facts, ast.AST], Iterable[ast.Call]],
+    passes: Callable[[Facts, ast.FunctionDef], bool],
+) -> ast.AST | None:
+    """The statement among whose `calls`, or those of what it calls, one is a backward() or goes by one of the names."""
     for s in body:
         ahead: list[tuple[Facts, ast.AST]] = [(facts, s)]
         seen: set[ast.AST] = set()
         while ahead:
             where, node = ahead.pop()
-            for call in _calls(where, node):
+            for call in calls(where, node):
                 full = where.names.resolve(call.func)
-                if full in GRADIENTS or (full is None and is_call_of(call, "backward")):
+                if full in names or (full is None and is_call_of(call, "backward")):
                     return s
                 for there, f in _called(where, call):
-                    if f not in seen and not any(map(there.names.resolve, _switches(there, f))):
+                    if f not in seen and not passes(there, f):
                         seen.add(f)
                         ahead.append((there, f))
     return None

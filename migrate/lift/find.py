@@ -11,7 +11,9 @@ from dataclasses import dataclass, replace
 
 from ..facts.arguments import argument
 from ..facts.nodes import walk
+from ..facts.of_inputs import training_backwards
 from ..facts.script import Facts
+from .added import check_added
 from .fixed_sizes import fixed_size
 from .gradient_hooks import changed_gradients
 from .hopeless import outside
@@ -89,6 +91,7 @@ def find(facts: Facts, loops: Outline, lifts_evaluation: bool = True, automatic:
         train.after, between = between, []
     check_networks(facts, train)
     check_unset(facts, train)
+    check_added(facts, train, [*before, *rest])
     step = optimization(facts, train, backwards, automatic)
     schedulers: list[tuple[str, ast.Call]] = []
     if not step.manual and (made := _made_in_the_loop(epoch_loop, step)) is not None:
@@ -189,11 +192,7 @@ def _stepped_schedulers(
 
 
 def _backwards(facts: Facts) -> list[ast.Call]:
-    found = [
-        c
-        for c in facts.walk(ast.Call)
-        if isinstance(c.func, ast.Attribute) and c.func.attr == "backward" and facts.names.resolve(c.func) is None
-    ]
+    found = training_backwards(facts)
     if not found:
         raise CannotLift(None, "nothing is trained here: there is no backward()")
     return found

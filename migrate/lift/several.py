@@ -10,6 +10,7 @@ import ast
 from collections.abc import Callable, Iterator
 
 from ..facts.nodes import walk
+from ..facts.of_inputs import is_of_inputs
 from ..facts.script import Facts
 from ..line_map import line_map
 from ..report import Edit, Note, at_line
@@ -99,8 +100,8 @@ def _trains(call: ast.Call) -> bool:
 
 
 def _calls(facts: Facts, name: str) -> Iterator[ast.Call]:
-    for call in facts.walk(ast.Call):
-        if isinstance(call.func, ast.Attribute) and call.func.attr == name and facts.names.resolve(call.func) is None:
+    for call in facts.calls_of(name):
+        if facts.names.resolve(call.func) is None and not is_of_inputs(facts, call):
             yield call
 
 

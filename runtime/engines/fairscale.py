@@ -126,17 +126,27 @@ class OrderedShardedDataParallel(ShardedDataParallel):
         self._ready: set[int] = set()
         self._next = 0
         self._mask_group = group
+        self._steps = False  # in training_step, whose own backward is of no step
         self._reduced: set[torch.nn.Parameter] = set()  # by a `finish`: this rank is their owner
         self.held: dict[torch.nn.Parameter, torch.Tensor] = {}
         for optimizer in optimizers:
             optimizer.held = self.held
         super().__init__(module, optimizers, sync_models_at_startup=False, reduce_buffer_size=0)
 
+    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+        self._steps = True
+        try:
+            return super().forward(*inputs, **kwargs)
+        finally:
+            self._steps = False
+
     def _get_reduce_fn(self, index: int, param: torch.Tensor, dst_rank: int) -> Callable:
         self._launch[index] = super()._get_reduce_fn(index, param, dst_rank)
 
         def ready(*_: Any) -> None:
-            if self._should_accumulate_grads or param.grad is None:  # torch also tells of a backward that brings none
+            if self._should_accumulate_grads or self._steps:
+                return
+            if param.grad is None:  # torch also tells of a backward that brings none
                 return
             if index in self._ready:
                 raise RuntimeError(

@@ -72,10 +72,10 @@ class GradientAverager:
         """A backward begins whose gradients are averaged. Ones that came unasked for and were cleared since, as those
         of a search for a perturbation are, are of no step.
         """
-        if self._unasked:
-            gone = {position for position in self._unasked if not _holds(self.parameters[position].grad)}
-            self._unasked -= gone
-            self._touched -= gone
+        gone = {position for position in self._unasked if not _holds(self.parameters[position].grad)}
+        gone |= {position for position in self._touched if self.parameters[position].grad is None}
+        self._unasked -= gone
+        self._touched -= gone
         self.expects = True
 
     def check(self) -> None:

@@ -147,6 +147,8 @@ class DeepSpeedStrategy(Strategy):
             module, None if own else optimizers[0], completed(self.config, self.manual, self.runtime)
         )
         self._given_away = deepspeed.given_away(module, self.manual)
+        if not self.manual:
+            self._given_away.refuse_own()
         self.optimizer = deepspeed.Stepping(self.engine, groups, self._given_away, self._marks)
         if loaded:
             self.optimizer.load_state_dict(loaded)

@@ -252,10 +252,11 @@ class FSDPStrategy(Strategy):
             self._root.set_requires_gradient_sync(True)
 
     def zero_grad(self, optimizer: Any) -> None:
-        """Also what a window that was cut short has left: the optimizers know of the parts alone."""
+        """Also what a window that was cut short has left, or a step's own backward: optimizers know the parts alone."""
         super().zero_grad(optimizer)
-        if self._waits:
+        if self._manual is None:
             self._root.forget_gradients(optimizer)
+            self._root.used.clear()
 
     @contextmanager
     def evaluation(self, module: Module) -> Iterator[None]:

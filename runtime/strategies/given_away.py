@@ -33,6 +33,7 @@ class GivenAway:
         self.gone = False  # has a backward brought gradients, which nobody has zeroed since?
         self.waiting = False  # for a step
         self._here = 0
+        self._handles: list[Any] = []
         if not self.watching:
             Parameter.grad = property(_get, _set, _delete)  # type: ignore[assignment]
         self.watching.update((id(parameter), self) for parameter in self.parameters)
@@ -46,6 +47,19 @@ class GivenAway:
         finally:
             self._here -= 1
 
+    def refuse_own(self) -> None:
+        """RuntimeError from a backward that is not the engine's: that would take its gradients for the step's."""
+        for parameter in self.parameters:
+            if parameter.requires_grad:
+                self._handles.append(parameter.register_post_accumulate_grad_hook(self._check_own))
+
+    def _check_own(self, _: torch.Tensor) -> None:
+        if not self._here:
+            raise RuntimeError(
+                "a step calls backward() itself, whose gradients the engine would take for those of its loss: search "
+                "for inputs by torch.autograd.grad, or use 'ddp', 'fsdp' or 'ddp_sharded'"
+            )
+
     def came(self) -> None:
         """A backward is over."""
         self.gone = self.waiting = True
@@ -58,6 +72,8 @@ class GivenAway:
             raise RuntimeError(f"a parameter's gradient is asked for where this process does not have it: {self.why}")
 
     def release(self) -> None:
+        for handle in self._handles:
+            handle.remove()
         for parameter in self.parameters:
             self.watching.pop(id(parameter), None)
         self.parameters = []

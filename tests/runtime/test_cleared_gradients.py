@@ -1,5 +1,5 @@
-"""Manual optimization: a backward of the script's own that searches for something, a perturbation of the inputs, whose
-gradients of the weights are cleared before the one that counts.
+"""A backward of the script's own that searches for something, a perturbation of the inputs, whose gradients of the
+weights are cleared before the one that counts: by the step itself, or by the Trainer.
 """
 
 import re
@@ -63,6 +63,34 @@ def test_gradients_that_are_cleared_again_are_of_no_step(tmp_path, none):
     search = CLEARED.replace("NONE", none)
     one, two = (numbers(trained(tmp_path, search, *options)) for options in ((), TWO))
     assert len(one) == 4 and two == pytest.approx(one, abs=1e-5)
+
+
+AUTOMATIC = """        perturbed = search(self, batch)
+        return self.net(batch + perturbed).square().mean()
+"""
+
+
+@pytest.fixture
+def automatic(tmp_path):
+    body = SCRIPT.index("        optimizer = self.optimizers()"), SCRIPT.index("\n\ndef search")
+    script = tmp_path / "train.py"
+    text = SCRIPT[: body[0]] + AUTOMATIC + SCRIPT[body[1] :]
+    script.write_text(text.replace("        self.automatic_optimization = False\n", ""))
+    return lambda *options: ptrun("--accelerator", "cpu", *options, str(script), limit=240)
+
+
+@pytest.mark.parametrize("strategy", ["ddp", "dp", "fsdp", "ddp_sharded", "horovod", "bagua"])
+def test_a_trainer_clears_them(automatic, strategy):
+    one, two = (
+        numbers(automatic(*more)) for more in ((), ("--devices", "2", "--strategy", strategy, "--global-batch"))
+    )
+    assert len(one) == 4 and two == pytest.approx(one, abs=1e-5)
+
+
+@pytest.mark.parametrize("stage", ["", "_stage_3"])
+def test_an_engine_that_would_take_them_refuses(automatic, stage):
+    done = automatic("--devices", "2", "--strategy", "deepspeed" + stage, "--global-batch")
+    assert done.returncode != 0 and "a step calls backward() itself" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 
 from ...facts.nodes import walk
+from ...facts.of_inputs import training_backwards
 from ...facts.script import Facts
 from ..networks import with_parameters
 from .calls import is_of_stranger, owner_of
@@ -80,7 +81,7 @@ def _stores(facts: Facts, name: str, owner: ast.ClassDef | None) -> list[ast.Att
 
 def _outer_loop(facts: Facts) -> ast.For | ast.While | None:
     """The outermost loop around a backward(), in the function that holds it."""
-    for call in facts.calls_of("backward"):
+    for call in training_backwards(facts):
         found: ast.For | ast.While | None = None
         for up in facts.scopes.ancestors(call):
             if isinstance(up, (ast.For, ast.While)):

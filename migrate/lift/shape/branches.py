@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from ...codemods.once import ASKS, ON_NODE
 from ...facts.nodes import walk
+from ...facts.of_inputs import training_backwards
 from ...facts.runtime_names import runtime_name
 from ...facts.script import Facts
 from ..splice import Splice, indent
@@ -37,7 +38,7 @@ def call_in_one_place(facts: Facts) -> str | None:
 
 def _training(facts: Facts) -> Iterator[ast.FunctionDef]:
     found: set[ast.AST] = set()
-    for call in facts.calls_of("backward"):
+    for call in training_backwards(facts):
         f = enclosing_function(facts, call)
         if f is not None and f not in found:
             found.add(f)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 
 from ...facts.nodes import walk
+from ...facts.of_inputs import training_backwards
 from ...facts.script import Facts
 from ..collected import FILLS
 from ..loaders import iterates_loader
@@ -36,7 +37,7 @@ def inline_evaluation(facts: Facts) -> str | None:
 
 def _epoch_loop(facts: Facts) -> ast.For | None:
     """The loop in a method that holds the loop of the only backward()."""
-    backwards = facts.calls_of("backward")
+    backwards = training_backwards(facts)
     if len(backwards) != 1:
         return None
     ups = list(facts.scopes.ancestors(backwards[0]))

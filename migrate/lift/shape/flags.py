@@ -10,6 +10,7 @@ import ast
 
 from ...facts.arguments import default_of
 from ...facts.nodes import walk
+from ...facts.of_inputs import training_backwards
 from ...facts.script import Facts
 from ..optimizers import is_optimizer
 from ..splice import indent
@@ -33,7 +34,7 @@ def write_out_flags(facts: Facts) -> str | None:
 def _called_often(facts: Facts) -> list[tuple[ast.FunctionDef, list[ast.Call]]]:
     """Functions with a backward() that are called in several places, none of them in itself."""
     found = []
-    for call in facts.calls_of("backward"):
+    for call in training_backwards(facts):
         f = enclosing_function(facts, call)
         if f is not None:
             calls = all_calls(facts, f)

@@ -12,6 +12,7 @@ import re
 from ...facts.arguments import argument, default_of
 from ...facts.matched import capturing
 from ...facts.nodes import walk
+from ...facts.of_inputs import training_backwards
 from ...facts.scopes import Scope
 from ...facts.script import Facts
 from ..nodes import walk_here
@@ -22,7 +23,7 @@ from .edits import Edits, block_lines
 
 def inline_step(facts: Facts) -> str | None:
     """The text with one function written into its caller; None where there is none to write in."""
-    for backward in _backwards(facts):
+    for backward in training_backwards(facts):
         f = _without_loops(facts, backward)
         if f is not None:
             call = only_call(facts, f)
@@ -30,10 +31,6 @@ def inline_step(facts: Facts) -> str | None:
             if call is not None and isinstance(statement, ast.stmt) and can_stand(facts, f, call, statement):
                 return Inlining(facts, f, call, statement).text()
     return None
-
-
-def _backwards(facts: Facts) -> list[ast.Call]:
-    return [c for c in facts.walk(ast.Call) if isinstance(c.func, ast.Attribute) and c.func.attr == "backward"]
 
 
 def _without_loops(facts: Facts, backward: ast.Call) -> ast.FunctionDef | None:

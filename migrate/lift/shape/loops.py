@@ -10,6 +10,7 @@ import ast
 import re
 
 from ...facts.nodes import walk
+from ...facts.of_inputs import training_backwards
 from ...facts.operands import negated
 from ...facts.script import Facts, once_a_file
 from ..loaders import counts_with_bar, is_progress, iterates_loader
@@ -253,7 +254,7 @@ def _first_of_step(facts: Facts, body: list[ast.stmt], last: int) -> int:
 @once_a_file
 def step_loop(facts: Facts) -> ast.For | ast.While | None:
     """The innermost loop around every backward() and a step, if it is the only such place."""
-    calls = [c for c in facts.calls_of("backward") if facts.names.resolve(c.func) is None]
+    calls = training_backwards(facts)
     if not calls:
         return None
     common: list[ast.For | ast.While] | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from ...facts.of_inputs import training_backwards
 from ...facts.script import Facts
 from ..splice import Splice
 from .edits import Edits
@@ -12,7 +13,7 @@ from .edits import Edits
 def begin_apart(facts: Facts) -> str | None:
     """The text with the numbers that steps begin anew with in lines of their own; None where there are none."""
     edits = Edits(facts)
-    loops = {_loop(facts, call) for call in facts.calls_of("backward")}
+    loops = {_loop(facts, call) for call in training_backwards(facts)}
     for s in facts.walk(ast.Assign):
         pairs = _numbers(s)
         if not pairs or _loop(facts, s) not in loops or Splice(facts.text).shares_a_line(s):

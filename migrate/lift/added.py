@@ -1,0 +1,44 @@
+"""Gradients that a step has from elsewhere than its own backward(): a Trainer does not take them, or not their mean."""
+
+from __future__ import annotations
+
+import ast
+
+from ..facts.nodes import walk
+from ..facts.script import Facts
+from .differentiating import adds_gradients
+from .nodes import is_call_of, method_call
+from .recipe import CannotLift, DataPass
+
+
+def check_added(facts: Facts, train: DataPass, around: list[ast.stmt]) -> None:
+    """Raise where what a step calls, or what the epoch does around the steps, calls a backward() of its own, as an
+    attack does, and nothing sets the gradients to zero between that and the step.
+    """
+    if len(facts.calls_of("backward")) < 2 and not any(".backward(" in other.text for other in facts.others):
+        return
+    body = train.body
+    for i, s in enumerate(body):
+        if not _takes(s, "backward") and adds_gradients(facts, [s]) and not _are_cleared([*body[i + 1 :], *body[:i]]):
+            raise _left(facts, s)
+    beside = adds_gradients(facts, [*train.before, *train.after, *around])
+    if beside is not None and not _are_cleared(body):
+        raise _left(facts, beside)
+
+
+def _are_cleared(ahead: list[ast.stmt]) -> bool:
+    """Whether gradients are set to zero before a statement adds to them or steps."""
+    for s in ahead:
+        if method_call(s, "zero_grad"):
+            return True
+        if _takes(s, "backward", "step"):
+            return False
+    return False
+
+
+def _takes(s: ast.stmt, *methods: str) -> bool:
+    return any(is_call_of(n, method) for n in walk(s, ast.Call) for method in methods)
+
+
+def _left(facts: Facts, s: ast.AST) -> CannotLift:
+    return CannotLift(s, f"`{facts.short(s)}` may leave gradients in what is trained, and the step takes them, too")

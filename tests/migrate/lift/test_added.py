@@ -1,0 +1,96 @@
+"""A backward() of what a step calls, as an attack's: its gradients are cleared before the step's own, or they count."""
+
+import pytest
+from ptmigrate.migrate.migrate import migrate_text
+
+from tests.migrate.running import check_same, on_one_and_two
+
+HEAD = """\
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+"""
+MADE = """
+def attack(model, x, y):
+    delta = torch.zeros_like(x)
+    delta.requires_grad = True
+    for _ in range(2):
+        F.cross_entropy(model(x + delta), y).backward()
+        delta.data = torch.clamp(delta + 0.02 * torch.sign(delta.grad.detach()), -0.1, 0.1)
+        delta.grad.zero_()
+    return delta.detach()
+"""
+GIVEN = """
+def attack(model, x, y):
+    x.requires_grad_()
+    F.cross_entropy(model(x), y).backward()
+    found = 0.1 * x.grad.sign()
+    x.requires_grad_(False)
+    return found
+"""
+OF_A_CLASS = """
+class Attack:
+    def __init__(self, model):
+        self.model = model
+
+    def search(self, x, y):
+        delta = torch.zeros_like(x, requires_grad=True)
+        F.cross_entropy(self.model(x + delta), y).backward()
+        return 0.1 * delta.grad.sign()
+
+
+def attack(model, x, y):
+    return Attack(model).search(x, y)
+"""
+LOOP = """
+
+def main():
+    torch.manual_seed(0)
+    loader = DataLoader(TensorDataset(torch.randn(20, 4), torch.randint(0, 3, (20,))), batch_size=4)
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        total = 0
+        for x, y in loader:
+            # first
+            x = x + attack(model, x, y)
+            opt.zero_grad()
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()
+            opt.step()
+            total += loss.item() * len(x)
+        with open("total", "w") as file:
+            print(f"{total:.4f}", file=file)
+
+
+main()
+"""
+
+
+@pytest.mark.parametrize("attack", [MADE, GIVEN, OF_A_CLASS])
+def test_one_that_searches_inputs_is_a_helper_of_the_step(attack, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    script = HEAD + attack + LOOP
+    one, two = on_one_and_two(tmp_path, script, check_same(script, "module"))
+    assert (one / "total").read_text() == (two / "total").read_text() != ""
+
+
+@pytest.mark.parametrize(
+    "old, new",
+    [
+        ("# first", "opt.zero_grad()"),
+        ("opt.step()\n", "opt.step()\n            opt.zero_grad()\n"),
+        ("opt.step()\n", "opt.step()\n            opt.zero_grad()\n            attack(model, x, y)\n"),
+        ("opt.step()\n", "attack(model, x, y)\n            opt.step()\n            opt.zero_grad()\n"),
+    ],
+)
+def test_gradients_that_it_leaves_are_the_steps(old, new, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    loop = LOOP.replace("            opt.zero_grad()\n", "").replace(old, new)
+    text = check_same(HEAD + MADE + loop, "loop")
+    assert "Trainer" not in text
+    assert any(
+        "may leave gradients in what is trained" in n.message for n in migrate_text(HEAD + MADE + loop).attention
+    )

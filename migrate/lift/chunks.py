@@ -362,10 +362,14 @@ def bound_before(binder: Binder, recipe: Recipe, name: str) -> bool:
 
 
 def _read_after(facts: Facts, recipe: Recipe, binder: Binder) -> set[str]:
-    """Trunk names whose value of after the loop may be read: further down, or in a function that stays."""
+    """Trunk names whose value of after the loop may be read: further down, in the next round of a loop around it, or in
+    a function that stays.
+    """
     inside = {s.function for s in (recipe.train, recipe.evaluate) if s is not None and s.function is not None}
-    open_reads = _exposed_after(facts, recipe, binder)
-    found = set()
+    inherited = exposed([recipe.epoch_loop]).union(*(_of_trunk(facts, binder, f) for f in inside)) - _of_batches(recipe)
+    next_round = _exposed_in_next_round(facts, recipe, binder, inherited)
+    open_reads = _exposed_after(facts, recipe, binder) | next_round
+    found = next_round & inherited
     for name in binder.trunk_scope.stores:
         for read in facts.scopes.reads(name, binder.trunk_scope):
             ups = list(facts.scopes.ancestors(read))
@@ -389,7 +393,33 @@ def _exposed_after(facts: Facts, recipe: Recipe, binder: Binder) -> set[str]:
         if isinstance(up, ast.Try):
             for block in (*(h.body for h in up.handlers), up.orelse, up.finalbody):
                 found |= exposed(block) if at not in block else set()
-        elif isinstance(up, (ast.For, ast.While)):
-            found |= exposed(up.body)  # in its next round
         at = up
     return found | exposed(after)
+
+
+def _of_trunk(facts: Facts, binder: Binder, f: ast.FunctionDef) -> set[str]:
+    """The trunk names that a function may read before it writes them: its `global step`."""
+    own = facts.scopes.by_node[f]
+    return {name for name in exposed(f.body) if own.lookup(name) is binder.trunk_scope}
+
+
+def _of_batches(recipe: Recipe) -> set[str]:
+    """What every batch gives anew, and nothing above the batches reads: `loss` of a loader that is not empty."""
+    given = [(sure_stores(p.body) or set()) - exposed(p.body) for p in (recipe.train, recipe.evaluate) if p is not None]
+    return set[str]().union(*given) - exposed([*recipe.before, *recipe.train.before])
+
+
+def _exposed_in_next_round(facts: Facts, recipe: Recipe, binder: Binder, inherited: set[str]) -> set[str]:
+    """Those that a loop around the epochs may read again before it writes them: counts that go on, the best so far.
+
+    `inherited`: what the epochs read of before them.
+    """
+    found: set[str] = set()
+    at: ast.AST = recipe.epoch_loop
+    while at is not binder.trunk_scope.node:
+        up = facts.scopes.parents[at]
+        if isinstance(up, (ast.For, ast.While)) and isinstance(at, ast.stmt) and at in up.body:
+            found |= exposed(up.body) | (inherited - (sure_stores(up.body[: up.body.index(at)]) or set()))
+            found |= {n.id for n in walk(up.test, ast.Name)} if isinstance(up, ast.While) else set()
+        at = up
+    return found

@@ -32,7 +32,7 @@ from .private import by_sample
 from .recipe import CannotLift, DataPass, Optimization, Recipe
 from .refilled import refilled
 from .steered import steered
-from .step import epoch_schedulers, loose_tensors, optimization, whole_batches
+from .step import epoch_schedulers, idle_zeros, loose_tensors, optimization, whole_batches
 from .texts import check_texts
 from .unset import check_unset
 from .written import writes_samples
@@ -122,6 +122,7 @@ def find(facts: Facts, loops: Outline, lifts_evaluation: bool = True, automatic:
         unlifted=unlifted if _evaluating(facts, rest) is not None else None,
         reloads=_made_anew(facts, train, epoch_loop),
     )
+    step.dropped += idle_zeros(facts, evaluate, step) if evaluate is not None else []
     check_texts(facts, recipe)
     recipe.whole_evaluation = evaluates_training(facts, recipe)
     if evaluate is not None and recipe.whole_evaluation is None:

@@ -171,6 +171,16 @@ def _drop_zero_grad(facts: Facts, train: DataPass, o: Optimization, at: int) -> 
     o.dropped.append(found[0])
 
 
+def idle_zeros(facts: Facts, evaluate: DataPass, o: Optimization) -> list[ast.stmt]:
+    """`optimizer.zero_grad()` of an evaluation that stands in the epochs: a Trainer's step has none before its own
+    backward(), and nothing here reads one.
+    """
+    if o.manual or evaluate.function is not None or "grad" in facts.attributes:
+        return []
+    found = ((s, method_call(s, "zero_grad")) for s in evaluate.body)
+    return [s for s, m in found if m is not None and m[0] in o.optimizers and not (m[1].args or m[1].keywords)]
+
+
 def _take_clip(facts: Facts, train: DataPass, o: Optimization, at: int) -> None:
     assert o.step is not None
     for s in train.body[at + 1 : train.body.index(o.step)]:

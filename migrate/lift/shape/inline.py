@@ -66,7 +66,7 @@ def can_stand(facts: Facts, f: ast.FunctionDef, call: ast.Call, statement: ast.s
     unpacks = any(isinstance(x, ast.Starred) for x in call.args) and _unpacked(call, f) is None
     if a.vararg or a.kwarg or unpacks or any(not k.arg for k in call.keywords):
         return False
-    if Splice(facts.text).shares_a_line(statement) or facts.scopes.by_node[f].globals:
+    if Splice(facts.text).shares_a_line(statement) or not _globals_stay(facts, f, statement):
         return False
     body = _body(f)
     for s in body:
@@ -90,8 +90,19 @@ def _unpacked(call: ast.Call, f: ast.FunctionDef) -> ast.expr | None:
     return only.value if isinstance(only, ast.Starred) else None
 
 
+def _globals_stay(facts: Facts, f: ast.FunctionDef, statement: ast.stmt) -> bool:
+    """Whether what a function declares as global, in statements of its own, is the same by that name in its caller: at
+    the module's level, or where the caller declares it, too.
+    """
+    declared = facts.scopes.by_node[f].globals
+    own = {name for s in f.body if isinstance(s, ast.Global) for name in s.names}
+    caller = facts.scopes.scope_of(statement)
+    return declared == own and (caller is facts.scopes.module or declared <= caller.globals - caller.nonlocals)
+
+
 def _body(f: ast.FunctionDef) -> list[ast.stmt]:
-    return f.body[1:] if ast.get_docstring(f, clean=False) is not None else f.body
+    body = f.body[1:] if ast.get_docstring(f, clean=False) is not None else f.body
+    return [s for s in body if not isinstance(s, ast.Global)]
 
 
 def _only_reads(n: ast.AST) -> bool:

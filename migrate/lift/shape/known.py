@@ -151,22 +151,46 @@ class Known:
             return {span(node): self._text([branch], *span(branch))}
         if isinstance(node, (ast.BoolOp, ast.Compare, ast.UnaryOp)) and (answer := self.answer(node)) is not None:
             return {span(node): str(answer)}
+        if isinstance(node, ast.BoolOp) and len(open_parts := self._open_parts(node)) < len(node.values):
+            word = " and " if isinstance(node.op, ast.And) else " or "
+            return {span(node): word.join(map(self._operand, open_parts))}
         if isinstance(node, ast.Name):
             value = self.values.get(node.id, GIVEN)
             if value is GIVEN or not isinstance(node.ctx, ast.Load) or not self._has(node):
                 return {}
-            return {span(node): self._constant(node, value)}
+            return self._written_out(node, value)
         found: dict[tuple[int, int], str] = {}
         for child in ast.iter_child_nodes(node):
             found.update(self._replaced(child))
         return found
 
-    def _constant(self, name: ast.Name, value: object) -> str:
+    def _open_parts(self, node: ast.BoolOp) -> list[ast.expr]:
+        """What is not answered of `phase == "val" and acc > best`; the last part stays where it is a value."""
+        up = self.facts.scopes.parents.get(node)
+        asked = isinstance(up, (ast.If, ast.While)) and up.test is node
+        return [v for i, v in enumerate(node.values) if self.answer(v) is None or not (asked or node.values[i + 1 :])]
+
+    def _operand(self, part: ast.expr) -> str:
+        found = self._text([part], *self.facts.text.span(part))
+        return f"({found})" if isinstance(part, (ast.BoolOp, ast.IfExp, ast.Lambda, ast.NamedExpr)) else found
+
+    def _written_out(self, name: ast.Name, value: object) -> dict[tuple[int, int], str]:
+        """The value in the place of a name; `{phase}` of an f-string as a part of the string."""
+        a, b = self.facts.text.span(name)
         if not isinstance(value, str):
-            return repr(value)
-        around = next((u for u in self.facts.scopes.ancestors(name) if isinstance(u, ast.JoinedStr)), None)
-        quote = '"' if around is not None and self.facts.text.get(around)[1:2] == "'" else "'"
-        return f"{quote}{value}{quote}"
+            return {(a, b): repr(value)}
+        string = next((u for u in self.facts.scopes.ancestors(name) if isinstance(u, ast.JoinedStr)), None)
+        if string is None:
+            return {(a, b): f"'{value}'"}
+        text = self.facts.text.text
+        if (
+            isinstance(self.facts.scopes.parents[name], ast.FormattedValue)
+            and text[a - 1] + text[b] == "{}"
+            and value.isidentifier()
+        ):
+            return {(a - 1, b + 1): value}
+        quote = '"' if self.facts.text.get(string)[1:2] == "'" else "'"
+        return {(a, b): f"{quote}{value}{quote}"}
 
     def _comparison(self, test: ast.Compare) -> bool | None:
         left, op, right = test.left, test.ops[0], test.comparators[0]

@@ -169,3 +169,40 @@ def test_every_epoch_sets_the_number_that_a_function_reads():
     result = check_same(READS_THE_EPOCH, "module")
     assert "        global epoch\n        epoch = self.current_epoch + 1\n" in result
     assert result.count("self.current_epoch") == 1 and "trainer.current_epoch" not in result
+
+
+STEP = (
+    HEAD
+    + """
+seen, best = 0, 100.0
+
+def train_step(x, y):
+    global seen, best
+    optimizer.zero_grad()
+    loss = criterion(model(x), y)
+    loss.backward()
+    optimizer.step()
+    seen += len(x)
+    best = min(best, loss.item())
+    return loss
+
+for epoch in range(args.epochs):
+    for x, y in train_loader:
+        loss = train_step(x, y)
+    print(epoch, seen, f'{best:.6f}', f'{loss.item():.6f}')
+"""
+)
+
+
+def test_a_step_of_the_module_keeps_its_globals():
+    text = check_same(STEP, "module")
+    assert "global" not in text and "self.seen += " in text
+
+
+def test_a_step_that_main_calls_is_kept_with_its_globals():
+    """A local of main() of that name would be another one."""
+    head, step = STEP.split("for epoch in range")
+    main = (
+        "def main():\n" + "".join(f"    {line}\n" for line in ("for epoch in range" + step).splitlines()) + "main()\n"
+    )
+    check_same(head + main, "loop")

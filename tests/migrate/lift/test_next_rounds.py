@@ -62,7 +62,8 @@ def test_the_loss_of_the_last_batch_is_none_of_it():
     text = TEXT.replace("def train", "def stepped").replace(
         "        got = train(model, loader, optimizer)\n        if got < best:\n            best = got\n",
         "        for x, y in loader:\n            loss = nn.functional.mse_loss(model(x), y)\n"
-        "            optimizer.zero_grad()\n            loss.backward()\n            optimizer.step()\n            step += 1\n"
+        "            optimizer.zero_grad()\n            loss.backward()\n            optimizer.step()\n"
+        "            step += 1\n"
         "        print(loss.item())\n",
     )
     text = text[: text.index("def stepped")] + text[text.index("for stage") :]

@@ -260,12 +260,12 @@ def shows_number(sums: Sums, e: ast.expr) -> bool:
 
 
 def _gives_number(sums: Sums, call: ast.Call) -> bool:
+    entered = sums.entered(call)
+    if entered and all(shows_number(*each) for each in entered):
+        return True
     if isinstance(call.func, ast.Name):
         given = as_given(sums.facts, call)
-        if given is not None and shows_number(sums, given):
-            return True
-        entered = sums.entered(call)
-        return call.func.id in ("float", "int") or (bool(entered) and all(shows_number(*each) for each in entered))
+        return call.func.id in ("float", "int") or (given is not None and shows_number(sums, given))
     if not isinstance(call.func, ast.Attribute) or call.func.attr in NUMBERS:
         return isinstance(call.func, ast.Attribute)
     of = [call.func.value] if sums.of_the_samples(call.func.value) else []

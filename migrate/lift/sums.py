@@ -7,6 +7,7 @@ from copy import copy
 from functools import cached_property
 
 from ..facts.nodes import walk
+from ..facts.other_files import found_there
 from ..facts.script import Facts
 from .as_given import AS_NUMBER, as_given
 from .beside import given_beside, ifs_around, value_for
@@ -33,7 +34,7 @@ class Sums:
         self.facts = facts
         self.reduction = reduction
         self.loop, self.body = passing.loop, _one_block(passing.body)
-        self.inside: frozenset[ast.AST] = frozenset()  # functions of this file that are being looked into
+        self.inside: frozenset[ast.AST] = frozenset()  # functions that are being looked into
         self.follow = lambda: flow_of(facts, passing)
         self.losses = {x.id for x in recipe.optimization.differentiated if isinstance(x, ast.Name)}
         self.own = stored(passing.body) | {n.id for n in walk(passing.target, ast.Name)}
@@ -191,7 +192,7 @@ class Sums:
         return [found[names.index(name.id)]] if len(found) == len(names) else found
 
     def entered(self, call: ast.Call) -> list[tuple[Sums, ast.expr]]:
-        """What a function of this file returns, in the one place where it does: each element of a list or a tuple."""
+        """What a function of the project returns, in the one place where it does: each element of a list or a tuple."""
         inner, value = self.enter(call) or (self, None)
         if isinstance(value, (ast.Tuple, ast.List)):
             return [(inner, e) for e in value.elts]
@@ -221,15 +222,23 @@ class Sums:
         return found if len(found) == len(appends) else []
 
     def enter(self, call: ast.Call) -> tuple[Sums, ast.expr] | None:
-        """What a function of this file returns, in the one place where it does, and what is known there."""
+        """What a function of the project returns, in the one place where it does, and what is known there."""
         inner, returned = self._into(call)
         if inner is None or len(returned) != 1 or returned[0] is not inner.body[-1] or returned[0].value is None:
             return None
         return inner, returned[0].value
 
-    def _into(self, call: ast.Call) -> tuple[Sums | None, list[ast.Return]]:
-        """What is known within a function of this file that is called, and where it returns."""
+    def _called(self, call: ast.Call) -> tuple[Facts, ast.FunctionDef | None]:
+        """The function that a call runs, of this file or of another, and what is known of its file."""
         f = local_function(self.facts, call.func) if isinstance(call.func, ast.Name) else None
+        found = found_there(self.facts, call.func) if f is None and self.facts.others else None
+        if found is not None and isinstance(found[2], ast.FunctionDef):
+            return found[1], found[2]
+        return self.facts, f
+
+    def _into(self, call: ast.Call) -> tuple[Sums | None, list[ast.Return]]:
+        """What is known within a function that is called, and where it returns."""
+        there, f = self._called(call)
         spread = any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords)
         if f is None or f in self.inside or spread or f.args.vararg or f.args.kwarg:
             return None, []
@@ -237,11 +246,11 @@ class Sums:
         given = {**dict(zip(names, call.args, strict=False)), **{k.arg: k.value for k in call.keywords if k.arg}}
         inner = copy(self)
         inner.__dict__.pop("means", None)
-        inner.inside, inner.losses, inner.body = self.inside | {f}, set(), _one_block(f.body)
+        inner.facts, inner.inside, inner.losses, inner.body = there, self.inside | {f}, set(), _one_block(f.body)
         inner.own = {name for name, e in given.items() if self.of_the_samples(e)} | stored(f.body)
         inner.given = _given(inner.body)
         values = {name: self.means.value(e)[0] for name, e in given.items()}
-        inner.follow = lambda: self.facts.mixing.flow(f, values, None)
+        inner.follow = lambda: there.mixing.flow(f, values, None)
         return inner, [n for n in walk_here(f) if isinstance(n, ast.Return)]
 
     def _gives_size(self, call: ast.Call) -> bool:
@@ -258,9 +267,9 @@ class Sums:
         if not isinstance(value, ast.Call) or not self.of_the_samples(value):
             return None
         asked = [k.value for k in value.keywords if k.arg == "reduction"]
-        known = isinstance(value.func, ast.Name) and self.facts.names.resolve(value.func) is None
-        if known and local_function(self.facts, value.func) is not None:  # type: ignore[arg-type]
+        if self._called(value)[1] is not None:
             return _only(self.entered(value))
+        known = isinstance(value.func, ast.Name) and self.facts.names.resolve(value.func) is None
         full = self.facts.names.resolve(value.func) or ""
         known = known or (full.startswith(FUNCTIONS) and full.endswith(("_loss", "cross_entropy", "_with_logits")))
         if not known or any(not isinstance(a, ast.Constant) or a.value not in ("mean", "sum") for a in asked):

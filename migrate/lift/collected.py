@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from ..facts.arguments import given_to
 from ..facts.nodes import walk
+from ..facts.other_files import found_there
 from ..facts.script import Facts
 from .chunks import Binder, Chunk, Variable, given_arguments
 from .feeding import feeding
@@ -71,7 +72,7 @@ def collected(
     for kept, call in found.shown.items():
         if kept in fed and not _begins_anew(facts, train, kept):
             found.decides = CannotLift(call, f"`{kept}` collects values of the samples, and the loss is computed of it")
-        filled = filled_by(call)
+        filled = filled_by(call) or (handed_to(facts, call) if isinstance(call, ast.Call) else None)
         if filled is not None and filled.id != kept:
             continue  # an attribute, looked at already
         var = binder.variable(filled) if filled is not None else None
@@ -188,7 +189,12 @@ def _parts(target: ast.expr) -> list[ast.expr]:
 
 
 def handed_to(facts: Facts, n: ast.AST) -> ast.Name | None:
-    """What a call that stands alone gives values to keep: an object by any method, what NumPy or a function fills."""
+    """What a call that stands alone gives values to keep: an object by any method, what NumPy or a function fills.
+
+    And what a function of the project fills that gives a value, too: `loss = calc_loss(out, y, metrics)`.
+    """
+    if isinstance(n, ast.Call):
+        return _filled_by_called(facts, n)
     call = n.value if isinstance(n, ast.Expr) else None
     full = facts.names.resolve(call.func) if isinstance(call, ast.Call) else None
     if not isinstance(call, ast.Call) or (full is None and filled_by(call) is not None):
@@ -217,6 +223,15 @@ def _named(e: ast.expr) -> ast.Name | None:
     return held if isinstance(held, ast.Name) else None
 
 
+def _filled_by_called(facts: Facts, call: ast.Call) -> ast.Name | None:
+    f = local_function(facts, call.func) if isinstance(call.func, ast.Name) else None
+    there = found_there(facts, call.func) if f is None and facts.others else None
+    if there is not None and isinstance(there[2], ast.FunctionDef):
+        f = there[2]
+    first = _filled_in(facts, f, call) if f is not None else None
+    return _named(first) if first is not None else None
+
+
 def _filled_in(facts: Facts, f: ast.FunctionDef, call: ast.Call) -> ast.expr | None:
     """The argument, or the script's own name, that a function of this file fills."""
     given = given_arguments(f, call)
@@ -225,7 +240,7 @@ def _filled_in(facts: Facts, f: ast.FunctionDef, call: ast.Call) -> ast.expr | N
             name = filled_by(n)
             if name is not None and name.id in given:
                 return given[name.id]
-            if name is not None and is_global(facts, name):
+            if name is not None and name in facts.scopes.parents and is_global(facts, name):
                 return name
     return None
 

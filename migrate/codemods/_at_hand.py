@@ -21,6 +21,7 @@ LOSSES = {
     f"torch.nn.functional.{n}" for n in ("mse_loss", "l1_loss", "smooth_l1_loss", "binary_cross_entropy", "kl_div")
 }
 MEETING = {f"torch.{n}" for n in FUNCTIONS | {"min", "max", "dist", "lt", "gt", "isclose"}} | LOSSES
+ASKED = ("parameters", "named_parameters", "state_dict", "load_state_dict")
 DECIDES = ast.If | ast.While | ast.IfExp | ast.Assert | ast.BoolOp
 
 
@@ -114,10 +115,12 @@ def _is(node: ast.expr, name: str) -> bool:
 
 
 def _has_parameters(facts: Facts, f: ast.FunctionDef, name: str) -> bool:
-    """Whether every call of a function gives it there what is asked for its parameters elsewhere."""
+    """Whether every call of a function gives it there what is asked for its parameters elsewhere, or is loaded with
+    such.
+    """
     calls = facts.devices.uses_of_function(f)
     given = [argument(c, f, name) if isinstance(c, ast.Call) else None for c in calls]
-    asked = {ast.unparse(a.value) for a in facts.attributes.get("parameters", ())}
+    asked = {ast.unparse(a.value) for method in ASKED for a in facts.attributes.get(method, ())}
     return bool(given) and all(isinstance(v, (ast.Name, ast.Attribute)) and ast.unparse(v) in asked for v in given)
 
 

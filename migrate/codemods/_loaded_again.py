@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 
 from ..facts.arguments import given_to
 from ..facts.in_course import callers_of
 from ..facts.nodes import children, walk
+from ..facts.other_files import found_there
 from ..facts.script import Facts
 from ..facts.spelled import spelled
 
@@ -15,17 +17,43 @@ TOGETHER = ("all_reduce", "batch_mean")
 PLAIN = ("len", "max", "min", "abs", "round", "float", "int", "bool", "sum")
 OF_EPOCHS = re.compile(r"on_(train|validation|test|fit)_(epoch_)?(start|end)|on_train_batches_end")
 DEPTH = 3  # of functions that call functions
+LOAD = "torch.load"
 GUARD = "self.trainer.is_global_zero"
 
 
 def loaded_again(facts: Facts, branch: ast.If) -> bool:
-    """Whether a branch of rank 0 saves what is loaded later on in the same hook."""
+    """Whether a branch of rank 0 saves what is loaded later on, in the same hook or another, or in what they call."""
     known = isinstance(branch.test, ast.Attribute) and spelled(branch.test) == GUARD
     hook = _hook_of(facts, branch) if known else None
     if hook is None or hook.name.endswith("_step"):
         return False
     saves = _calls(facts, branch, "torch.save")
-    return any(n.lineno > save.lineno for save in saves for n in _calls(facts, hook, "torch.load"))
+    if not saves:
+        return False
+    below = [n for n in walk(hook, ast.Call) if n.lineno > saves[0].lineno and n not in saves]
+    holder = facts.classes.holder(hook)
+    others = facts.classes.methods(holder).values() if holder is not None else ()
+    below += [n for f in others if f is not hook and not facts.classes.sets_up(f) for n in walk(f, ast.Call)]
+    return any(_loads(facts, n, DEPTH) for n in below)
+
+
+def _loads(facts: Facts, call: ast.Call, depth: int) -> bool:
+    """Whether a call is torch.load(), or runs a function of the project that calls it."""
+    if facts.names.resolve(call.func) == LOAD:
+        return True
+    return depth > 0 and any(_loads(there, c, depth - 1) for there, f in _run(facts, call) for c in walk(f, ast.Call))
+
+
+def _run(facts: Facts, call: ast.Call) -> Iterator[tuple[Facts, ast.AST]]:
+    """The function or class of that name, or the methods, of this file; those of another file."""
+    f = facts.devices.function_of(call)
+    there = found_there(facts, call.func) if f is None and facts.others else None
+    if f is not None:
+        yield facts, f
+    elif there is not None:
+        yield there[1], there[2]
+    elif isinstance(call.func, ast.Attribute):
+        yield from ((facts, m) for m in facts.walk(ast.FunctionDef) if m.name == call.func.attr)
 
 
 def can_wait(facts: Facts, branch: ast.If) -> bool:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from .arguments import given_to
 from .arrays import LIBRARIES
+from .from_pictures import is_from_picture
 from .loops import LOADER_NAME
 from .nodes import walk
 from .sizes import is_size
@@ -62,7 +63,7 @@ def is_read(facts: Facts, call: ast.Call) -> bool:
     """`cv2.imread(path)`, `tokenizer(texts, return_tensors="pt")`, `map(torch.from_numpy, arrays)`."""
     if (facts.names.resolve(call.func) or "").partition(".")[0] in LIBRARIES:
         return True
-    if any(k.arg == "return_tensors" for k in call.keywords):
+    if any(k.arg == "return_tensors" for k in call.keywords) or is_from_picture(facts, call):
         return True
     mapped = isinstance(call.func, ast.Name) and call.func.id == "map" and bool(call.args)
     return mapped and (facts.names.resolve(call.args[0]) or "").startswith("torch.")

@@ -7,6 +7,7 @@ from ptmigrate.migrate.codemods.base import apply
 from ptmigrate.migrate.codemods.once import Once
 from ptmigrate.migrate.facts.script import Facts
 from ptmigrate.migrate.migrate import Options, migrate_text
+from ptmigrate.migrate.project import collect, migrate_all
 
 from tests import forked
 
@@ -242,13 +243,67 @@ def test_a_save_under_a_condition_is_waited_for_where_every_rank_comes_by(condit
     assert any("another rank may come there first" in n.message for n in result.attention) is not waits
 
 
-@pytest.mark.parametrize(("after", "waits"), [("model.load_state_dict(torch.load(p))", True), ("print(epoch)", False)])
+RESTORES = """
+def restored(net, path):
+    net.load_state_dict(state_of(path))
+
+def state_of(path):
+    return torch.load(path)
+
+def shown(path):
+    return path
+"""
+
+
+@pytest.mark.parametrize(
+    ("after", "waits"),
+    [
+        ("model.load_state_dict(torch.load(p))", True),
+        ("print(epoch)", False),
+        ("restored(model, p)", True),
+        ("shown(p)", False),
+    ],
+)
 def test_a_save_that_is_loaded_again_at_once_is_waited_for(after, waits):
     loop, rest = SCRIPT_THAT_SAVES.split("for x")
     epochs = "for x" + rest.replace("SAVE", f"torch.save(model.state_dict(), p)\n{after}")
+    loop = loop.replace("model = ", f"{RESTORES}model = ", 1)
     text = migrate_text(f"{loop}p = 'a.pt'\nfor epoch in range(2):\n{textwrap.indent(epochs, '    ')}").text
     assert ("rank_zero_save(self.model.state_dict(), self.p)" in text) is waits
     assert ("is_global_zero" in text) is not waits
+
+
+@pytest.mark.parametrize(("called", "waits"), [("restored", True), ("shown", False)])
+def test_so_is_one_that_another_file_loads(tmp_path, called, waits):
+    loop, rest = SCRIPT_THAT_SAVES.split("for x")
+    epochs = "for x" + rest.replace("SAVE", f"torch.save(model.state_dict(), p)\nfiles.{called}(model, p)")
+    (tmp_path / "files.py").write_text(f"import torch\n{RESTORES.replace('shown(', 'shown(net, ')}")
+    script = f"import files\n{loop}p = 'a.pt'\nfor epoch in range(2):\n{textwrap.indent(epochs, '    ')}"
+    (tmp_path / "main.py").write_text(script)
+    done = next(m for m in migrate_all(collect([tmp_path / "main.py"]), Options()) if m.path.stem == "main")
+    assert (b"rank_zero_save(self.model.state_dict(), self.p)" in done.data) is waits
+
+
+LOADED_BEFORE = """\
+import os
+import torch
+from torch import nn
+model = nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for epoch in range(2):
+    if os.path.exists("a.pt"):
+        model.load_state_dict(torch.load("a.pt"))
+    for x in torch.utils.data.DataLoader(torch.ones(4, 2)):
+        optimizer.zero_grad()
+        loss = model(x).mean()
+        loss.backward()
+        optimizer.step()
+    torch.save(model.state_dict(), "a.pt")
+"""
+
+
+def test_so_is_one_that_the_next_epoch_loads():
+    assert "rank_zero_save(self.model.state_dict(), " in migrate_text(LOADED_BEFORE).text
 
 
 LOGS = """

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeGuard
 
+from .arguments import default_of
 from .constants_elsewhere import keys_of
 from .environment import ASKING, is_environment
 from .given_values import GivenValues, by_name, rank_by_name
@@ -157,7 +158,7 @@ class Worlds:
                 return None
             return Known(world.launched is isinstance(node.ops[0], ast.In), True)
         left, right = self.value(node.left, world), self.value(node.comparators[0], world)
-        if left is None or right is None or self._may_be_none(node, world):
+        if left is None or right is None or self._may_be_none(node, world) or self._asks_for_cards(node, world):
             return None
         if left.asked and (left.value, right.value) == (-1, 0) and isinstance(node.ops[0], (ast.Eq, ast.NotEq)):
             left = Known(0, True)  # nobody launched it: the one process does what rank 0 does
@@ -182,6 +183,20 @@ class Worlds:
             return True
         made = () if world.launched else self.facts.devices.assigned(left.id, scope) or ()
         return any(_gives_none(v) and self.value(v, world) is None for v in made)
+
+    def _asks_for_cards(self, node: ast.Compare, world: World) -> bool:
+        """`n_gpus > 0`, of a number that is 0 where nothing else is said: whether there is a card, and no process."""
+        left, right = node.left, node.comparators[0]
+        name = _last(left)
+        if world.launched or "gpu" not in name.lower() or not WORLD_NAME.match(name):
+            return False
+        option = self.given.options.get(name) if isinstance(left, ast.Attribute) else None
+        scope = self.facts.scopes.scope_of(left).lookup(name) if isinstance(left, ast.Name) else None
+        f = scope.node if scope is not None else None
+        default = default_of(f, name) if isinstance(f, ast.FunctionDef) else None
+        none = option.default if option is not None else default.value if isinstance(default, ast.Constant) else None
+        asks, than = OPERATORS[type(node.ops[0])], getattr(right, "value", None)
+        return none == 0 and isinstance(than, int) and asks(0, than) is not asks(1, than)
 
     def _call(self, call: ast.Call, world: World) -> Known | None:
         full = self.facts.names.resolve(call.func)

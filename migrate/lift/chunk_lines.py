@@ -28,7 +28,7 @@ class ChunkLines(Rewriter):
         lines += self._brought_together(chunk)
         lines += self._alias_lines(chunk)
         lines += self._optimizer_lines(chunk)
-        lines += self._comments_of_loop(chunk)
+        lines += self._comments_of_pass(chunk)
         returned: str | None = None
         for s in chunk.statements:
             if isinstance(s, ast.Global) or _deletes_names(s):  # the method declares what it writes itself
@@ -54,13 +54,15 @@ class ChunkLines(Rewriter):
             lines += self._result_lines(chunk)
         return lines
 
-    def _comments_of_loop(self, chunk: Chunk) -> list[str]:
-        """The comments right above the loop of which a chunk is the step."""
-        if chunk.passing is None or chunk.statements is not chunk.passing.body:
+    def _comments_of_pass(self, chunk: Chunk) -> list[str]:
+        """The comments right above the loop of which a chunk is the step, and above the call of its function."""
+        p = chunk.passing
+        if p is None or chunk.statements is not p.body:
             return []
-        loop = chunk.passing.loop
-        first, _ = self.splice.with_comments(loop, self._floor(loop))
-        texts = [self.facts.text.lines[n - 1].strip() for n in range(first, loop.lineno)]
+        texts: list[str] = []
+        for s in ([self.facts.scopes.statement_of(p.call)] if p.call is not None else []) + [p.loop]:
+            first, _ = self.splice.with_comments(s, self._floor(s))
+            texts += [self.facts.text.lines[n - 1].strip() for n in range(first, s.lineno)]
         return [t for t in texts if t.startswith("#")]
 
     def _comments_below(self, s: ast.stmt) -> list[str]:

@@ -45,6 +45,19 @@ class Splice:
             last = self._first_of_next(last, below, self._indentation(line), False) - 1
         return first, last
 
+    def floor(self, s: ast.stmt) -> int:
+        """The first line between the code above a statement and it."""
+        line = self.text.line_of(self.text.span(s)[0])
+        while line > 1 and self._is_empty(line - 1):
+            line -= 1
+        return line
+
+    def is_parted(self, s: ast.stmt) -> bool:
+        """Whether an empty line stands between the code above a statement and it, with its comments."""
+        floor = self.floor(s)
+        first, _ = self.with_comments(s, floor)
+        return first > floor and not self._line(first - 1).strip()
+
     def to_the_end(self, s: ast.stmt) -> int:
         """The last line of a statement with the comments that end its block, or its own blocks."""
         line = self.text.line_of(self.text.span(s)[0])

@@ -11,7 +11,6 @@ from ...facts.scopes import Scope
 from ...facts.script import Facts
 from ...facts.text import lines_of
 from ..splice import Splice, indent
-from .edits import block_lines
 
 GIVEN = object()  # the value of a name that holds something: not None, not empty
 GRAD_MODES = {"torch.enable_grad": True, "contextlib.nullcontext": True, "torch.no_grad": False}
@@ -23,12 +22,16 @@ class Known:
 
     def __init__(self, facts: Facts, scope: Scope, values: Mapping[str, object]) -> None:
         self.facts, self.scope, self.values = facts, scope, dict(values)
+        self.splice = Splice(facts.text)
 
     def lines(self, statements: list[ast.stmt]) -> list[str]:
         """The statements at no indentation, without branches that are never taken and what follows a `return`."""
         found: list[str] = []
         for s in statements:
-            found += self._statement(s)
+            written = self._statement(s)
+            if found and written and self.splice.is_parted(s):
+                found.append("")
+            found += written
             if self._leaves(s):
                 break
         return found
@@ -62,9 +65,10 @@ class Known:
     def _statement(self, s: ast.stmt) -> list[str]:
         written = self._rewritten(s)
         if written is None:
-            lines = block_lines(self.facts, [s], self._replaced(s) if self._asks(s) else {})
+            replaced = self._replaced(s) if self._asks(s) else {}
             if not self._is_elif(s):
-                return lines
+                return self.splice.render(s, replaced, self.splice.floor(s))
+            lines = self.splice.render(s, replaced)
             at = next(i for i, line in enumerate(lines) if line.startswith("elif"))  # what stands above is another's
             return [lines[at].removeprefix("el"), *lines[at + 1 :]]
         return [*self._comments(s), *written] if written else []
@@ -94,8 +98,8 @@ class Known:
         return isinstance(s, ast.If) and self.facts.text.get(s).startswith("elif")
 
     def _comments(self, s: ast.stmt) -> list[str]:
-        """The comments right above a statement."""
-        first, _ = Splice(self.facts.text).with_comments(s)
+        """The comments above a statement, with the empty lines between them."""
+        first, _ = self.splice.with_comments(s, self.splice.floor(s))
         a, b = self.facts.text.line_span(first, s.lineno - 1) if first < s.lineno and not self._is_elif(s) else (0, 0)
         return [line.strip() for line in lines_of(self.facts.text.text[a:b].rstrip())] if b else []
 

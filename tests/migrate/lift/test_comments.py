@@ -104,3 +104,85 @@ def test_those_below_what_the_trainer_does_itself_stay(end):
     head = TEXT.partition("        loss.backward()\n")[0]
     text = f"{head}        {end}\n\n        # net.eval()\n\n        # end\n\nfor epoch in range(2):\n    train(epoch)\n"
     assert re.search(r"\n        # net.eval\(\)\n        # end\n        return ", check_same(text, "module"))
+
+
+CALLED = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+def train(loader, model, optimizer):
+    for x, y in loader:
+        loss = nn.functional.mse_loss(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+def test(loader, model):
+    total = 0.0
+    with torch.no_grad():
+        for x, y in loader:
+            total += nn.functional.mse_loss(model(x), y).item()
+    return total
+
+torch.manual_seed(0)
+loader = DataLoader(TensorDataset(torch.randn(16, 4), torch.randn(16, 1)), batch_size=4)
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(2):
+    # train for one epoch
+    train(loader, model, optimizer)
+
+    # evaluate on the validation set:
+    # the splits do not overlap
+    loss = test(loader, model)
+    print(epoch, loss)
+"""
+PHASES = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(0)
+loaders = {p: DataLoader(TensorDataset(torch.randn(16, 4), torch.randn(16, 1)), batch_size=4) for p in ("train", "val")}
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(2):
+    for phase in ["train", "val"]:
+        total = 0.0
+        for x, y in loaders[phase]:
+            # the targets are small
+            y = y * 0.1
+
+            # y = y.clamp(-1, 1)
+            # x = x.clamp(-1, 1)
+
+            with torch.set_grad_enabled(phase == "train"):
+                loss = nn.functional.mse_loss(model(x), y)
+
+                # clipped?
+
+                x = x + 0
+                if phase == "train":
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+
+            total += loss.item()
+        print(phase, total)
+"""
+
+
+def test_what_stands_above_the_call_of_a_pass_stands_in_its_step():
+    text = check_same(CALLED, "module")
+    step = text[text.index("def training_step") : text.index("def validation_step")]
+    evaluation = text[text.index("def validation_step") :]
+    assert "        # train for one epoch\n" in step and text.count("# train for one epoch") == 1
+    assert "        # evaluate on the validation set:\n        # the splits do not overlap\n" in evaluation
+
+
+def test_comments_between_the_statements_of_a_phase_stay():
+    text = check_same(PHASES, "module")
+    for comment in ("the targets are small", "y = y.clamp(-1, 1)", "x = x.clamp(-1, 1)", "clipped?"):
+        assert text.count(f"# {comment}\n") == 2
+    assert "        y = y * 0.1\n\n        # y = y.clamp" in text

@@ -202,9 +202,10 @@ class ModuleBuilder(ChunkLines):
     def _class_name(self) -> str:
         taken = {n for s in self.facts.scopes.by_node.values() for n in (*s.stores, *s.params)}
         base = self.configured.model_class or "Training"
-        name = f"{base}Module"
+        name, number = f"{base}Module", 1
         while name in taken:
-            name = f"Lifted{name}"
+            number += 1
+            name = f"{base}Module{number}"
         return name
 
     def _only_called_here(self, f: ast.FunctionDef) -> bool:

@@ -17,6 +17,7 @@ from ..facts.placed import MAKES_TENSORS
 from ..facts.script import Facts, once_a_file
 from ..facts.tensor_makers import OF_THE_CPU, is_open
 from .chunks import Chunk
+from .criteria import is_loss_of_torch
 from .networks import made_network
 from .nodes import local_function
 
@@ -42,7 +43,7 @@ def makes_tensors(facts: Facts, call: ast.Call, depth: int = 0) -> bool:
 def given_to_model(facts: Facts, chunks: Iterable[Chunk], placed: Container[ast.Call]) -> ast.Call | None:
     """What a step makes, or has a function or a network make, and gives a network; `placed`: what is moved there."""
     statements = [s for chunk in chunks for s in chunk.statements]
-    given = {n for s in statements for c in walk(s, ast.Call) if _is_network(facts, c.func) for n in _parts(c)}
+    given = {n for s in statements for c in walk(s, ast.Call) if _works_with(facts, c.func) for n in _parts(c)}
     names = {n.id for n in given if isinstance(n, ast.Name)}
     for s in statements if given else ():
         for call in walk(s, ast.Call):
@@ -138,6 +139,14 @@ def _named(facts: Facts, e: ast.expr) -> ast.expr:
 
 def _is_made(facts: Facts, call: ast.Call) -> bool:
     return is_open(facts, call) or facts.names.resolve(call.func) in OF_THE_CPU
+
+
+def _works_with(facts: Facts, func: ast.expr) -> bool:
+    """A network, a criterion among them, or a loss of torch.nn.functional: what it is given meets the model."""
+    if isinstance(func, ast.Call):  # nn.MSELoss()(out, y)
+        return facts.placed.is_module(func)
+    full = facts.names.resolve(func)
+    return is_loss_of_torch(full) if full is not None else _is_network(facts, func)
 
 
 def _is_network(facts: Facts, func: ast.expr) -> bool:

@@ -11,6 +11,7 @@ from ..facts.other_files import found_there
 from ..facts.script import Facts
 from .as_given import AS_NUMBER, as_given
 from .beside import given_beside, ifs_around, value_for
+from .criteria import is_loss_of_torch
 from .loss import BENT, reduction_of
 from .means import Means
 from .mixes import changed, flow_of
@@ -20,7 +21,6 @@ from .recipe import DataPass, Recipe
 from .same_numbers import same_numbers
 from .tallies import is_tally
 
-FUNCTIONS = "torch.nn.functional."
 OF_WHOLE = ("mean", "std", "var", "median", "norm")
 OPERATIONS: dict[str, ast.operator] = {"mul": ast.Mult(), "div": ast.Div(), "add": ast.Add(), "sub": ast.Sub()}
 OF_ALL = ("max", "min", "amax", "amin", "std", "var", "median", "norm", "prod")
@@ -271,8 +271,9 @@ class Sums:
             return _only(self.entered(value))
         known = isinstance(value.func, ast.Name) and self.facts.names.resolve(value.func) is None
         full = self.facts.names.resolve(value.func) or ""
-        known = known or (full.startswith(FUNCTIONS) and full.endswith(("_loss", "cross_entropy", "_with_logits")))
-        if not known or any(not isinstance(a, ast.Constant) or a.value not in ("mean", "sum") for a in asked):
+        if not (known or is_loss_of_torch(full)) or any(
+            not isinstance(a, ast.Constant) or a.value not in ("mean", "sum") for a in asked
+        ):
             return None
         return reduction_of(self.facts, value)
 

@@ -105,9 +105,10 @@ class Trunk:
 
     def _free(self, name: str) -> str:
         """A name that nothing has here."""
-        s = self.scope
+        s, first, number = self.scope, name, 1
         while any(name in taken for taken in (s.stores, s.params, s.loads, self.facts.scopes.module.stores)):
-            name = f"pt_{name}"
+            number += 1
+            name = f"{first}_{number}"
         return name
 
     def _here(self, node: ast.expr) -> str:

@@ -494,6 +494,14 @@ def test_what_functions_and_networks_make_for_the_batches_of_a_loader(made, stay
     assert ('accelerator="cpu"' in text) == stays
 
 
+@pytest.mark.parametrize("loss", ["nn.functional.mse_loss(out, h)", "nn.MSELoss()(out, target=h)", "criterion(out, h)"])
+@pytest.mark.parametrize(("made", "stays"), [("hidden(len(x))", True), ("beside(x)", False)])
+def test_what_a_function_makes_for_a_loss(made, stays, loss, tmp_path):
+    script = OVER_LOADER.format(f"h, out = {made}, net(x, x[:, :2])").replace("net(x, h).pow(2).mean()", loss)
+    text = check_on_card(tmp_path, script.replace("opt = ", "criterion = nn.MSELoss()\nopt = ", 1))
+    assert ('accelerator="cpu"' in text) == stays
+
+
 MAKERS = """
 import torch
 

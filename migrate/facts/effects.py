@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from .devices import Devices
 
 ASKS = re.compile(r"(is_|get_|has)")
-BUILTINS = {"isinstance", "hasattr", "getattr", "len", "int", "bool", "str", "min", "max"}
+BUILTINS = {"isinstance", "hasattr", "getattr", "len", "int", "float", "bool", "str", "min", "max", "type"}
 # builtins and methods that change nothing either
-PLAIN = BUILTINS | set("float list tuple set dict range zip enumerate sorted sum any all abs round type repr".split())
+PLAIN = BUILTINS | set("list tuple set dict range zip enumerate sorted sum any all abs round repr".split())
 LOOKS = set(
     "split rsplit partition rpartition strip lstrip rstrip startswith endswith lower upper replace format join isdigit "
     "isnumeric get keys values items count index find".split()

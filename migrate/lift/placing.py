@@ -30,6 +30,8 @@ Sets = ast.Assign | ast.NamedExpr
 SETS = (ast.Assign, ast.NamedExpr)
 OF_NETWORKS = {"eval", "train", "parameters", "zero_grad", "state_dict", "load_state_dict", "modules", "children",
                "named_parameters", "named_modules", "named_children", "buffers", "named_buffers"}  # fmt: skip
+# methods of texts that tensors do not have
+OF_TEXTS = {"strip", "rstrip", "lstrip", "startswith", "endswith", "lower", "upper", "encode", "splitlines", "rsplit"}
 GIVES = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)  # what is written out, as a list of networks, shows itself
 
 
@@ -66,7 +68,7 @@ def place_batches(facts: Facts, edits: Edits, moving: Moving, line: Callable[[in
         if (line(row), target) not in moving.loops and not _evaluates(facts, loop, around):
             continue
         source = looped_over(facts, loop)
-        if _counts(source) or _holds_numbers(facts, source) or facts.is_fixed(source):
+        if _counts(source) or _holds_numbers(facts, source) or facts.is_fixed(source) or _gives_texts(loop, around):
             continue
         network = network_on_cpu(facts, around) or network_of(facts, around)
         said.append(_placed(facts, edits, source, around, line, network))
@@ -333,6 +335,19 @@ def _holds_numbers(facts: Facts, source: ast.expr) -> bool:
     given = facts.devices.given(home, source.id) if source.id in home.params else None
     values = [*(given or ()), *(facts.devices.assigned(source.id, home) or () if source.id in home.stores else ())]
     return bool(values) and all(not isinstance(v, ast.Name) and _holds_numbers(facts, v) for v in values)
+
+
+def _gives_texts(loop: Loop, around: ast.AST) -> bool:
+    """`for line in lines:`, of which the loop asks what texts have: `line.strip()`, `line.split()`."""
+    if not isinstance(loop.target, ast.Name):
+        return False
+    for call in walk(around, ast.Call):
+        method = call.func if isinstance(call.func, ast.Attribute) else None
+        if method is not None and spelled(method.value) == loop.target.id:
+            by_text = all(isinstance(a, ast.Constant) and isinstance(a.value, str) for a in call.args)
+            if method.attr in OF_TEXTS or (method.attr == "split" and by_text):
+                return True
+    return False
 
 
 def _counts(source: ast.expr) -> bool:

@@ -312,6 +312,18 @@ def test_setup_that_is_empty_goes():
     )
 
 
+@pytest.mark.parametrize("asks", ["type(p) is torch.Tensor", "isinstance(p, torch.Tensor)", "p.grad is not None"])
+def test_gradients_that_nothing_averages_any_more(asks):
+    """The distributed tutorial's own function, which asks for the type of a parameter first."""
+    text = (
+        "import torch\nimport torch.distributed as dist\n\n\n"
+        "def average(model):\n    size = float(dist.get_world_size())\n    for p in model.parameters():\n"
+        f"        if {asks}:\n            dist.all_reduce(p.grad.data)\n            p.grad.data /= size\n\n\n"
+        "def main(model, loss):\n    dist.init_process_group('gloo')\n    loss.backward()\n    average(model)\n\n\nmain(m, x)\n"
+    )
+    assert "average" not in migrated(text).text
+
+
 @pytest.mark.parametrize("call", ["on_gpu = dist.get_backend() == 'nccl'", "b = dist.get_backend()", "f(0 if dist.get_backend() == 'gloo' else 1)"])  # fmt: skip
 def test_what_is_chosen_by_the_backend_is_told(call):
     says = ["PTM420 line 8: `dist.get_backend()` asks a group that there is only once a Trainer runs"]

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 import pytest
-from ptmigrate.migrate.migrate import migrate_text
+from ptmigrate.migrate.migrate import Options, migrate_text
+from ptmigrate.migrate.project import collect, migrate_all
 
 from tests import forked
 
@@ -177,6 +178,29 @@ for i, session in enumerate(schedule):
 def test_numbers_that_a_network_is_made_of_are_no_batches():
     text = lifted(below=SIZES)
     assert "in zip(sizes, sizes):" in text and "on_device" not in text
+
+
+LINES = """import torch
+
+
+def scored(model, file):
+    lines, total = file.readlines(), 0.0
+    with torch.no_grad():
+        for line in lines:
+            n = len({})
+            x = torch.zeros(1, 4) + n
+            total += model(x).sum().item()
+    return total
+"""
+
+
+@pytest.mark.parametrize("asked", ["line.split()", "line.strip()", "line.split(', ')", "line.rstrip('.')"])
+def test_lines_of_a_text_are_no_batches(asked, tmp_path):
+    (tmp_path / "scores.py").write_text(LINES.format(asked))
+    calls = "import io\nfrom scores import scored\nprint(scored(model, io.StringIO('a b')))"
+    (tmp_path / "main.py").write_text(script("", calls))
+    done = {m.path.stem: m.data.decode() for m in migrate_all(collect([tmp_path / "main.py"]), Options())}
+    assert "Trainer" in done["main"] and "on_device" not in done["scores"]
 
 
 def test_nor_are_those_that_a_training_is_given():

@@ -102,15 +102,21 @@ def is_loader(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
 
 def _gives_loaders(facts: Facts, call: ast.Call, place: int | None, depth: int) -> bool:
     """Whether a function of another file gives back loaders alone, or a tuple with one at such a place."""
+    there, values = _given_there(facts, call, place)
+    return bool(values) and all(is_loader(there, v, depth + 1) for v in values)
+
+
+def _given_there(facts: Facts, call: ast.Call, place: int | None) -> tuple[Facts, list[ast.expr]]:
+    """What a function of another file gives back, or has at a place of the tuples; nothing where none does."""
     named = isinstance(call.func, (ast.Name, ast.Attribute)) and bool(facts.others)
     there = defined_there(facts, call.func) if named else None
     if there is None or there.holder is not None or not isinstance(there.f, ast.FunctionDef):
-        return False
+        return facts, []
     values = returned(there.f)
     if place is not None:
         tuples = [v for v in values if isinstance(v, ast.Tuple) and place < len(v.elts)]
         values = [v.elts[place] for v in tuples] if len(tuples) == len(values) else []
-    return bool(values) and all(is_loader(there.facts, v, depth + 1) for v in values)
+    return there.facts, values
 
 
 def _unpacked_there(facts: Facts, name: str, scope: Scope) -> tuple[ast.Call, int] | None:
@@ -134,16 +140,18 @@ def _all_values(facts: Facts, holder: ast.expr, depth: int) -> bool:
         return bool(holder.elts) and all(is_loader(facts, v, depth + 1) for v in holder.elts)
     if isinstance(holder, ast.DictComp):
         return is_loader(facts, holder.value, depth + 1)
-    kinds: list[ast.expr] = []
+    home, kinds = facts, list[ast.expr]()
     if isinstance(holder, ast.Name):
         scope = facts.scopes.scope_of(holder).lookup(holder.id)
         kinds = values_of(facts, holder.id, scope) if scope is not None else []
+        if not kinds and scope is not None and (there := _unpacked_there(facts, holder.id, scope)) is not None:
+            home, kinds = _given_there(facts, *there)
     elif isinstance(holder, ast.Attribute):
         kinds = _of_attribute(facts, holder)
-    elif isinstance(holder, ast.Call) and isinstance(holder.func, ast.Name):
-        f = local_function(facts, holder.func)
-        kinds = returned(f) if f is not None else []
-    return bool(kinds) and all(_all_values(facts, kind, depth + 1) for kind in kinds)
+    elif isinstance(holder, ast.Call):
+        f = local_function(facts, holder.func) if isinstance(holder.func, ast.Name) else None
+        home, kinds = (facts, returned(f)) if f is not None else _given_there(facts, holder, None)
+    return bool(kinds) and all(_all_values(home, kind, depth + 1) for kind in kinds)
 
 
 def _of_attribute(facts: Facts, node: ast.Attribute) -> list[ast.expr]:

@@ -50,6 +50,12 @@ def own_calls(body: list[ast.stmt]) -> Iterator[ast.Attribute]:
 
 
 def set_elsewhere(facts: Facts, called: ast.Attribute) -> CannotLift:
+    c = next((up for up in facts.scopes.ancestors(called) if isinstance(up, ast.ClassDef)), None)
+    above = facts.classes.above(c) if c is not None else []
+    own = {d.name for d in facts.walk(ast.ClassDef)}
+    beyond = [facts.short(b) for d in above for b in d.bases if getattr(b, "id", "") not in {*own, "object"}]
+    if beyond and not facts.stores_of(called.attr):
+        return CannotLift(called, f"`{facts.short(called)}` is set in another file, by `{beyond[0]}`")
     return CannotLift(called, f"`{facts.short(called)}` is set elsewhere than in the constructor")
 
 

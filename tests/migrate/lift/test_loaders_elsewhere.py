@@ -22,6 +22,16 @@ def get_loaders(batch_size):
     return get_loader(12, batch_size), get_loader(8, batch_size)
 
 
+def in_phases(batch_size):
+    data = {"train": numbers(12), "test": numbers(8)}
+    return {phase: DataLoader(data[phase], batch_size=batch_size) for phase in ["train", "test"]}
+
+
+def with_sizes(batch_size):
+    loaders = in_phases(batch_size)
+    return loaders, {phase: len(loaders[phase]) for phase in loaders}
+
+
 def batches(n, ready=False):
     if ready:
         return [torch.randn(2, 3)]
@@ -55,6 +65,9 @@ for epoch in range(2):
 """
 
 
+OF_PHASES = 'train_loader, test_loader = loaders["train"], loaders["test"]'
+
+
 def lifted(tmp_path, imported, made):
     (tmp_path / "data.py").write_text(DATA)
     (tmp_path / "main.py").write_text(MAIN.format(imported=imported, made=made))
@@ -71,6 +84,8 @@ def lifted(tmp_path, imported, made):
         ),
         ("import data", "train_loader = data.get_loader(12, 4)\ntest_loader = data.get_loader(8, 4)"),
         ("from data import *", "train_loader, test_loader = get_loaders(4)"),
+        ("from data import in_phases", f"loaders = in_phases(4)\n{OF_PHASES}"),
+        ("from data import with_sizes", f"loaders, sizes = with_sizes(4)\n{OF_PHASES}"),
     ],
 )
 def test_they_are_divided_and_evaluated(tmp_path, imported, made):

@@ -58,6 +58,9 @@ def _is_made_here(facts: Facts, f: ast.FunctionDef, name: str) -> bool:
 
 
 def _asks_for_one(facts: Facts, f: ast.FunctionDef, name: str) -> bool:
-    """Whether the function says that an argument is to have a gradient, which weights have unasked."""
-    asking = (n for n in walk(f, ast.Attribute) if n.attr in ASKING and name in facts.scopes.by_node[f].params)
-    return any(isinstance(n.value, ast.Name) and n.value.id == name for n in asking)
+    """Whether the function says that an argument, or a part of a batch, is to have a gradient: weights have one."""
+    stores = facts.scopes.by_node[f].stores.get(name, ())
+    loops = [up for s in stores for up in facts.scopes.ancestors(s) if isinstance(up, ast.For) and s in walk(up.target)]
+    given = name in facts.scopes.by_node[f].params or any("param" not in facts.text.get(loop.iter) for loop in loops)
+    asking = (n for n in walk(f, ast.Attribute) if n.attr in ASKING)
+    return given and any(isinstance(n.value, ast.Name) and n.value.id == name for n in asking)

@@ -67,6 +67,44 @@ def test_a_network_that_is_made_for_it_below_the_training_is_where_the_script_pu
     assert "model = nn.Linear(4, 3)\n" in texts["main"]
 
 
+# the shape of https://docs.pytorch.org/tutorials/beginner/fgsm_tutorial.html
+TESTED = """\
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+loader = DataLoader(TensorDataset(torch.rand(12, 4), torch.arange(12) % 3), batch_size=1)
+model = nn.Linear(4, 3)
+
+
+def test(model, loader, epsilon):
+    correct = 0
+    for data, target in loader:
+        data.requires_grad = True
+        loss = F.cross_entropy(model(data), target)
+        model.zero_grad()
+        loss.backward()
+        changed = data + epsilon * data.grad.sign()
+        correct += int(model(changed).argmax(1).item() == target.item())
+    return correct / len(loader)
+
+
+for epsilon in [0, 0.1]:
+    print(test(model, loader, epsilon))
+"""
+
+
+def test_one_that_a_trained_network_is_tested_by_trains_nothing():
+    result = migrate_text(TESTED)
+    assert result.plan == "loop" and any("those of inputs" in n.message for n in result.attention)
+
+
+def test_weights_that_are_told_to_have_gradients_are_trained():
+    weights = TESTED.replace("    for data, target in loader:", "    for data in model.parameters():")
+    assert not any("those of inputs" in n.message for n in migrate_text(weights).attention)
+
+
 FOR_OTHERS = """\
 import torch
 from torch.nn import functional as F

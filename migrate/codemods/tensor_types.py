@@ -171,8 +171,8 @@ class TensorTypes(Codemod):
                 change = _placed("to", given, kind, torch_of(facts), DropArgument(len(up.args) + at))
                 yield Change(up, self.edit(facts, up, says), change)
                 return
-            if up in facts.buffered:
-                says = f"`{facts.short(up)}`: a buffer is placed with its module"
+            if up in facts.buffered or facts.placed.is_registered(up):
+                says = f"`{facts.short(up)}`: a buffer is placed with its module, and a parameter"
                 if _cuda_type(facts, read):
                     yield Change(read, self.edit(facts, up, says), source(f"{torch_of(facts) or 'torch'}.{kind}"))
                 return
@@ -357,12 +357,13 @@ def _cuda_type(facts: Facts, n: ast.AST) -> bool:
 
 
 def torch_of(facts: Facts) -> str | None:
-    """What the file calls torch."""
+    """What the file calls torch: by its own import, or by a star of a file that has one."""
     for s in facts.walk(ast.Import):
         for a in s.names:
             if a.name == "torch" or (a.name.startswith("torch.") and not a.asname):
                 return a.asname or "torch"
-    return None
+    starred = any(s.names[0].name == "*" for s in facts.walk(ast.ImportFrom))
+    return next((n.id for n in facts.walk(ast.Name) if facts.names.resolve(n) == "torch"), None) if starred else None
 
 
 def _placed(method: str, where: str, kind: str, torch: str | None, without: DropArgument | None = None) -> Any:

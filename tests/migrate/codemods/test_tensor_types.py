@@ -2,6 +2,7 @@ import pytest
 import torch
 from helpers import check, check_unchanged, migrated
 from ptmigrate.migrate.migrate import Options, migrate_text
+from ptmigrate.migrate.project import collect, migrate_all
 
 from tests.migrate.running import check_on_card
 
@@ -301,3 +302,67 @@ def test_a_buffer_of_such_a_type_is_placed_with_its_module(named):
     own = f'        self.register_buffer("mean", {made}(n).fill_(1))\n'
     assert after.text == head.format("torch.FloatTensor") + own
     assert migrate_text(after.text).text == after.text
+
+
+NET = """\
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        Kind = {}
+        self.av = nn.Parameter({}(n).uniform_())
+
+    def forward(self, x):
+        return x * self.av
+"""
+TRAINS = """\
+import torch
+from nets import Net
+
+model = Net(4).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(2):
+    for x in torch.utils.data.DataLoader(torch.randn(16, 4), 4):
+        loss = model(x.cuda()).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+def twice(folder, **files):
+    """The texts of a project once it is migrated, which a second run leaves as they are."""
+    for name, text in files.items():
+        (folder / f"{name}.py").write_text(text)
+    for run in range(2):
+        done = migrate_all(collect([folder / "main.py"]), Options())
+        assert run == 0 or not any(m.report.changed for m in done)
+        for m in done:
+            m.path.write_bytes(m.data)
+    return {name: (folder / f"{name}.py").read_text() for name in files}
+
+
+@pytest.mark.parametrize("named", ["torch.cuda.FloatTensor", "Kind"])
+def test_a_parameter_of_such_a_type_is_placed_with_its_module(tmp_path, named):
+    """Where the script asks for CUDA it got a move, which a second run took away."""
+    texts = twice(tmp_path, main=TRAINS, nets=NET.format("torch.cuda.FloatTensor", named))
+    made = named.replace("cuda.", "")
+    assert f"        self.av = nn.Parameter({made}(n).uniform_())\n" in texts["nets"]
+
+
+def test_a_type_of_a_torch_that_a_star_gives(tmp_path):
+    """The first run did not see that, and the second did, by the import that the first one added."""
+    kinds = "from settings import *\n\nKind = torch.cuda.FloatTensor if CUDA else torch.FloatTensor\n"
+    kinds += "zeros = lambda *x: torch.zeros(*x).cuda() if CUDA else torch.zeros(*x)\n"
+    texts = twice(
+        tmp_path,
+        main=TRAINS,
+        settings="import torch\n\nCUDA = torch.cuda.is_available()\n",
+        kinds=kinds,
+        nets=NET.format(None, "torch.rand").replace("from torch import nn", "from torch import nn\nfrom kinds import *")
+        .replace("return x * self.av", "return x * self.av + Kind(x.size(1)).fill_(1.0)"),
+    )  # fmt: skip
+    assert "Kind = torch.FloatTensor\n" in texts["kinds"] and "Kind(x.size(1)).to(x.device).fill_" in texts["nets"]

@@ -13,6 +13,7 @@ from ..facts.nodes import walk
 from ..facts.script import Facts
 from ..facts.tensor_methods import root
 from ._indexes import is_of_loader
+from ._kept_parts import OF_ANY, is_surely_tensor
 from ._lengths import is_tensor
 
 LIBRARIES = ("numpy", "sklearn", "scipy", "matplotlib")
@@ -33,7 +34,8 @@ def given_to_arrays(facts: Facts, is_left: Asks, is_there: Asks) -> Iterator[Giv
         given = [v for g in given_to(call) for v in _kept(facts, g) or [g]]
         parts = [g for g in given if is_there(facts, g)]
         given = [g for g in parts if is_tensor(facts, g) or is_left(facts, g) or is_of_loader(facts, g)]
-        if any(is_tensor(facts, g) for g in given):  # beside one, a part of a batch is no text
+        any_kind = facts.names.resolve(call.func) in OF_ANY  # which is asked for then
+        if any(any_kind or is_surely_tensor(facts, g, g) for g in given):  # beside one, a part of a batch is no text
             yield from ((call, g) for g in dict.fromkeys([*given, *_kept_too(facts, given)]))
 
 

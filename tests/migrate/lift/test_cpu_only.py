@@ -769,3 +769,41 @@ for epoch in range(2):
 )  # fmt: skip
 def test_a_distribution_that_a_network_keeps(prior, stays, tmp_path):
     assert ('accelerator="cpu"' in check_on_card(tmp_path, FLOW.replace("PRIOR", prior))) is stays
+
+
+CLIPPED = """
+import numpy as np
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(0)
+loader = DataLoader(TensorDataset(torch.rand(16, 4), torch.arange(16) % 3), batch_size=4)
+model = nn.Linear(4, 4)
+optimizer = torch.optim.Adam(model.parameters(), lr=0.001)
+for epoch in range(2):
+    seen = 0
+    for x, y in loader:
+        noisy = x + 0.5
+        {}
+        optimizer.zero_grad()
+        loss = (model(noisy) - x).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+    print(epoch, loss.item(), seen)
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "stays"),
+    [
+        ("noisy = np.clip(noisy, 0.0, 1.0)", True),
+        ("seen += np.asarray(y).sum()", False),
+        ("seen += np.sum(np.array(y) == 1)", False),
+        ("seen += np.clip(y, 0, 1).sum().item()", False),
+    ],
+)
+def test_what_numpy_makes_of_a_batch(line, stays, tmp_path):
+    """Of a tensor np.clip() makes a tensor, of the CPU; what only looks at a batch gets it from there."""
+    text = check_on_card(tmp_path, CLIPPED.format(line))
+    assert ('accelerator="cpu"' in text) == stays and ("y.cpu()" in text) != stays

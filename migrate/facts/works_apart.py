@@ -1,4 +1,5 @@
-"""A network that a function makes for itself, beside the training: no Trainer gets it, so that its own move stays.
+"""A network that a function, or a file, makes for itself beside the training: no Trainer gets it, so that its own move
+stays.
 
 def test():
     net = Net().to(device)
@@ -19,6 +20,7 @@ from .unplaced import runs_backward
 if TYPE_CHECKING:
     from .script import Facts
 
+Home = ast.FunctionDef | ast.Module
 HOLDS = ast.Tuple | ast.List | ast.Dict | ast.Starred | ast.keyword | ast.IfExp
 
 
@@ -28,18 +30,29 @@ def works_apart(facts: Facts, node: ast.expr) -> bool:
     call = facts.scopes.parents.get(up) if isinstance(up, ast.Attribute) and up.attr in MOVES else None
     if not isinstance(call, ast.Call) or call.func is not up:
         return False
-    f = next((u for u in facts.scopes.ancestors(call) if isinstance(u, FUNCTIONS)), None)
+    f = next((u for u in facts.scopes.ancestors(call) if isinstance(u, FUNCTIONS)), facts.tree)
     name = _name(facts, node, call)
-    if not isinstance(f, ast.FunctionDef) or name is None or facts.scopes.scope_of(name).node is not f:
+    if not isinstance(f, Home) or name is None or facts.scopes.scope_of(name).node is not f:
         return False
-    for_others = facts.only_defines or (facts.taken is not None and facts.taken(f.name))
-    if not facts.lifting and not (facts.is_library and for_others):
-        return False  # what a file is started for itself is placed by its runtime
+    if not (_is_kept(facts, name.id) if isinstance(f, ast.Module) else _is_called_by_others(facts, f)):
+        return False
     key = (works_apart, f, name.id)
     if key not in facts.answers:
         facts.answers[key] = False  # while it is asked
         facts.answers[key] = _is_for_itself(facts, f, name)
     return bool(facts.answers[key])
+
+
+def _is_called_by_others(facts: Facts, f: ast.FunctionDef) -> bool:
+    """What a file is started for itself is placed by its runtime."""
+    for_others = facts.only_defines or (facts.taken is not None and facts.taken(f.name))
+    return facts.lifting or (facts.is_library and for_others)
+
+
+def _is_kept(facts: Facts, name: str) -> bool:
+    """Whether a file that others import, and that trains nothing, has a network at its top that nobody takes."""
+    alone = facts.is_library and not facts.lifting and "backward" not in facts.attributes
+    return alone and facts.taken is not None and not facts.taken(name)
 
 
 def _name(facts: Facts, node: ast.expr, call: ast.Call) -> ast.Name | None:
@@ -52,10 +65,12 @@ def _name(facts: Facts, node: ast.expr, call: ast.Call) -> ast.Name | None:
     return target if isinstance(target, ast.Name) and isinstance(node, ast.Call) else None
 
 
-def _is_for_itself(facts: Facts, f: ast.FunctionDef, name: ast.Name) -> bool:
+def _is_for_itself(facts: Facts, f: ast.FunctionDef | ast.Module, name: ast.Name) -> bool:
     """Whether a function that trains nothing makes the network by that name, and gives it to nobody who keeps it."""
     scope = facts.scopes.by_node[f]
-    if name.id in (*scope.params, *scope.globals) or facts.classes.holder(f) is not None or runs_backward(facts, f):
+    if name.id in (*scope.params, *scope.globals) or facts.classes.holder(f) is not None:
+        return False
+    if isinstance(f, ast.FunctionDef) and runs_backward(facts, f):
         return False
     stores = [facts.scopes.parents.get(s) for s in scope.stores.get(name.id, ())]
     made = [itself(s.value) for s in stores if isinstance(s, ast.Assign)]

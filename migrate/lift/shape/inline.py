@@ -253,15 +253,26 @@ class Inlining:
     def _result(self, replaced: dict[tuple[int, int], str]) -> list[str]:
         if self.returned is None:
             return []
-        start, _ = self.facts.text.span(self.returned)
-        value = self.facts.text.get(self.returned)
-        for (a, b), new in sorted(replaced.items(), reverse=True):
-            if start <= a and b <= start + len(self.facts.text.get(self.returned)):
-                value = value[: a - start] + new + value[b - start :]
+        value = self._with(replaced, self.returned)
         if self.target is None:
             return [] if all(_only_reads(n) for n in walk(self.returned)) else [value]
         target = self.facts.text.get(self.target)
+        if isinstance(self.target, ast.Tuple) and isinstance(self.returned, ast.Tuple):
+            pairs = list(zip(self.target.elts, self.returned.elts, strict=False))
+            given = [(self.facts.text.get(t), self._with(replaced, v)) for t, v in pairs]
+            left = [(t, v) for t, v in given if t != v]
+            if len(left) < len(given) == len(self.target.elts) == len(self.returned.elts):
+                return [" = ".join(", ".join(side) for side in zip(*left, strict=True))] if left else []
         return [] if target.strip("()") == value.strip("()") else [f"{target} = {value}"]
+
+    def _with(self, replaced: dict[tuple[int, int], str], part: ast.expr) -> str:
+        """The source of a part of what is returned, with the names of the caller."""
+        start, stop = self.facts.text.span(part)
+        value = self.facts.text.get(part)
+        for (a, b), new in sorted(replaced.items(), reverse=True):
+            if start <= a and b <= stop:
+                value = value[: a - start] + new + value[b - start :]
+        return value
 
     def _remove_function(self, edits: Edits) -> None:
         block = getattr(self.facts.scopes.parents[self.f], "body", [])

@@ -15,7 +15,7 @@ from ...facts.operands import negated
 from ...facts.script import Facts, once_a_file
 from ..loaders import counts_with_bar, is_progress, iterates_loader
 from ..nodes import is_call_of, walk_here
-from ..splice import indent
+from ..splice import Splice, indent
 from .calls import called_below, enclosing_function, only_call
 from .edits import Edits, block_lines
 
@@ -224,7 +224,7 @@ def _one_step(facts: Facts, loop: ast.For) -> tuple[int, int, list[str]]:
     first = _first_of_step(facts, body, last)
     step = body[first : last + 1]
     by = facts.text.margin(loop.body[0])
-    start = facts.text.line_of(facts.text.span(step[0])[0])
+    start, _ = Splice(facts.text).with_comments(step[0])  # which move in with it
     lines = [f"{by}for _ in [None]:", *indent(indent(block_lines(facts, step, {}), facts.indentation), by)]
     return start, step[-1].end_lineno or start, lines
 

@@ -186,3 +186,36 @@ def test_comments_between_the_statements_of_a_phase_stay():
     for comment in ("the targets are small", "y = y.clamp(-1, 1)", "x = x.clamp(-1, 1)", "clipped?"):
         assert text.count(f"# {comment}\n") == 2
     assert "        y = y * 0.1\n\n        # y = y.clamp" in text
+
+
+LONE = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+net = nn.Linear(4, 3)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+def pair():
+    return torch.ones(1, 4), torch.ones(1, 3)
+
+def train(x, y):
+    net.zero_grad()
+    out = net(x)
+    loss = (out - y).pow(2).sum()
+    loss.backward()
+    optimizer.step()
+    return out, loss.item()
+
+for epoch in range(3):
+    # a pair of the training set
+    x, y = pair()
+    output, loss = train(x, y)
+    print(epoch, loss, output.sum().item())
+"""
+
+
+def test_of_a_lone_loop_they_stand_once_and_no_name_is_given_itself():
+    text = check_same(LONE, "module")
+    assert text.count("# a pair of the training set") == 1
+    assert "output, loss = " not in text and "self.output = self.output" not in text

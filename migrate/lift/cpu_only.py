@@ -18,6 +18,7 @@ from ..facts.script import Facts
 from ..facts.tensor_methods import METHODS, VIEW_METHODS, VIEWS, root
 from .chunks import Chunk
 from .filled import filled_in_loops
+from .listed_networks import listed_network
 from .loaders import is_loader
 from .networks import made_network
 from .nodes import local_function, names_below, names_of
@@ -56,6 +57,9 @@ def needs_cpu(r: Rewriter) -> tuple[ast.expr, str] | None:
     held = next((c for c in filled_in_loops(facts) if c not in r.own_device.calls), None)
     if held is not None:
         return held, "this tensor, which a loop over batches fills"
+    network = listed_network(facts)
+    if network is not None:
+        return network, "this network, which a list keeps"
     prior = kept_distribution(facts)
     if prior is not None:
         return prior, "this distribution, which a network keeps"

@@ -211,6 +211,7 @@ def _batch_loop(facts: Facts, backwards: list[ast.Call]) -> ast.For:
         functions = (up.name for up in facts.scopes.ancestors(backwards[0]) if isinstance(up, ast.FunctionDef))
         raise CannotLift(backwards[0], outside(next(functions, None)))
     over_loader = [loop for loop in common if isinstance(loop, ast.For) and iterates_loader(facts, loop)]
+    over_loader += [loop for loop in common if isinstance(loop, ast.For) and facts.loops.is_loader(loop.iter)]
     stepping = [loop for loop in common if any(is_call_of(n, "step") for n in walk(loop, ast.Call))]
     loop = (over_loader or stepping or common)[0]
     if not isinstance(loop, ast.For) or loop.orelse:

@@ -85,7 +85,8 @@ def is_loader(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
     if isinstance(node, ast.IfExp):
         return is_loader(facts, node.body, depth + 1) and is_loader(facts, node.orelse, depth + 1)
     if isinstance(node, ast.Subscript):
-        return not isinstance(node.slice, ast.Slice) and _all_values(facts, node.value, depth)
+        key = node.slice.value if isinstance(node.slice, ast.Constant) else None
+        return not isinstance(node.slice, ast.Slice) and _all_values(facts, node.value, key, depth)
     if isinstance(node, ast.Attribute):
         values = _of_attribute(facts, node)
         return bool(values) and all(is_loader(facts, v, depth + 1) for v in values)
@@ -130,14 +131,23 @@ def _unpacked_there(facts: Facts, name: str, scope: Scope) -> tuple[ast.Call, in
     return None if any(isinstance(e, ast.Starred) for e in target.elts) else (s.value, place)
 
 
-def _all_values(facts: Facts, holder: ast.expr, depth: int) -> bool:
-    """Whether what is written out, or what a function gives, holds nothing but loaders: `{"train": DataLoader()}`."""
+def _all_values(facts: Facts, holder: ast.expr, key: object, depth: int) -> bool:
+    """Whether what is written out, or what a function gives, holds nothing but loaders: `{"train": DataLoader()}`.
+
+    `key`: a constant that it is asked for, under which there is one.
+    """
     if depth > 8:
         return False
     if isinstance(holder, ast.Dict):
-        return bool(holder.values) and all(is_loader(facts, v, depth + 1) for v in holder.values)
+        own = [
+            v for k, v in zip(holder.keys, holder.values, strict=True) if isinstance(k, ast.Constant) and k.value == key
+        ]
+        return bool(holder.values) and all(is_loader(facts, v, depth + 1) for v in own or holder.values)
     if isinstance(holder, (ast.Tuple, ast.List)):
-        return bool(holder.elts) and all(is_loader(facts, v, depth + 1) for v in holder.elts)
+        starred = any(isinstance(e, ast.Starred) for e in holder.elts)
+        at = isinstance(key, int) and -len(holder.elts) <= key < len(holder.elts) and not starred
+        own = [holder.elts[key]] if at and isinstance(key, int) else holder.elts
+        return bool(own) and all(is_loader(facts, v, depth + 1) for v in own)
     if isinstance(holder, ast.DictComp):
         return is_loader(facts, holder.value, depth + 1)
     home, kinds = facts, list[ast.expr]()
@@ -151,7 +161,7 @@ def _all_values(facts: Facts, holder: ast.expr, depth: int) -> bool:
     elif isinstance(holder, ast.Call):
         f = local_function(facts, holder.func) if isinstance(holder.func, ast.Name) else None
         home, kinds = (facts, returned(f)) if f is not None else _given_there(facts, holder, None)
-    return bool(kinds) and all(_all_values(home, kind, depth + 1) for kind in kinds)
+    return bool(kinds) and all(_all_values(home, kind, key, depth + 1) for kind in kinds)
 
 
 def _of_attribute(facts: Facts, node: ast.Attribute) -> list[ast.expr]:

@@ -268,6 +268,7 @@ def step_loop(facts: Facts) -> ast.For | ast.While | None:
         common = around if common is None else [loop for loop in common if loop in around]
     steps = facts.calls_of("step")
     over_loader = [loop for loop in common or [] if isinstance(loop, ast.For) and iterates_loader(facts, loop)]
+    over_loader += [loop for loop in common or [] if isinstance(loop, ast.For) and facts.loops.is_loader(loop.iter)]
     stepping = [loop for loop in common or [] if any(loop in facts.scopes.ancestors(c) for c in steps)]
     return next(iter([*over_loader, *stepping, *(common or [])]), None)
 

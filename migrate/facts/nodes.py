@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property, wraps
+from functools import cached_property
 from typing import Any, TypeVar, cast, overload
 
 from .annotated import Annotated
@@ -60,24 +60,27 @@ def children(node: ast.AST) -> list[ast.AST]:
     return found
 
 
-_answers: list[dict[ast.AST, Any]] = []  # of every question that is asked once a node
+class Answers(dict[N, T]):
+    """What a question has for answers, by the nodes that it was asked of."""
+
+    def __init__(self, question: Callable[[N], T]) -> None:
+        super().__init__()
+        self.question = question
+
+    def __missing__(self, node: N) -> T:
+        answer = self[node] = self.question(node)
+        return answer
+
+
+_answers: list[dict[Any, Any]] = []  # of every question that is asked once a node
 _by_kind: defaultdict[type, dict[ast.AST, list[ast.AST]]] = defaultdict(dict)  # what `walk` found
 
 
 def once_a_node(question: Callable[[N], T]) -> Callable[[N], T]:
     """Keeps the answer about a node until a file is done (`forget_nodes`): trees do not change."""
-    answers: dict[N, T] = {}
-    _answers.append(answers)  # type: ignore[arg-type]
-
-    @wraps(question)
-    def asked(node: N) -> T:
-        try:
-            return answers[node]
-        except KeyError:
-            answer = answers[node] = question(node)
-            return answer
-
-    return asked
+    answers = Answers(question)
+    _answers.append(answers)
+    return answers.__getitem__  # what is known is told without a call of Python's
 
 
 def forget_nodes() -> None:
@@ -109,13 +112,14 @@ def walk(node: ast.AST, kind: type[N] | None = None) -> Sequence[ast.AST]:
     if kind is None:
         return [node, *below(node)]
     known = _by_kind[kind]
-    try:
-        return known[node]
-    except KeyError:
+    found = known.get(node)
+    if found is None:
         wanted = (kind, Annotated) if kind is ast.Assign else (kind,)
         found = [n for n in below(node) if n.__class__ in wanted]
-        known[node] = [node, *found] if node.__class__ in wanted else found
-        return known[node]
+        if node.__class__ in wanted:
+            found.insert(0, node)
+        known[node] = found
+    return found
 
 
 def with_annotated(by_type: dict[type, list[ast.AST]]) -> None:

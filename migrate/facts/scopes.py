@@ -63,6 +63,7 @@ class Scope:
         self.globals: set[str] = set()  # nonlocal names among them
         self.nonlocals: set[str] = set()
         self.children: list[Scope] = []
+        self._homes: dict[str, Scope | None] = {}  # what `lookup` found
 
     @property
     def is_class(self) -> bool:
@@ -79,6 +80,11 @@ class Scope:
 
     def lookup(self, name: str) -> Scope | None:
         """The scope that a name read here belongs to; None for builtins and unknown names."""
+        if name not in self._homes:
+            self._homes[name] = self._home_of(name)
+        return self._homes[name]
+
+    def _home_of(self, name: str) -> Scope | None:
         scope: Scope | None = self
         while scope is not None:
             if name in scope.globals and name not in scope.nonlocals:
@@ -101,7 +107,7 @@ class Scopes:
         self.tree = tree
         self.parents: dict[ast.AST, ast.AST] = {}  # of all nodes, in the order of the text, the outer ones first
         self.by_node: dict[ast.AST, Scope] = {}
-        self.of_name: dict[ast.Name, Scope] = {}
+        self.of_name: dict[ast.AST, Scope] = {}  # of its names
         self.hidden: set[ast.Name] = set()  # names that a comprehension binds for itself, there
         self._of_generators: set[str] = set()  # what any comprehension binds
         self._readers: dict[str, list[Scope]] | None = None  # those that read a name, once it is asked
@@ -237,8 +243,9 @@ class Scopes:
 
     def scope_of(self, node: ast.AST) -> Scope:
         """The scope that a node is evaluated in."""
-        if isinstance(node, ast.Name) and node in self.of_name:
-            return self.of_name[node]
+        own = self.of_name.get(node)
+        if own is not None:
+            return own
         up: ast.AST | None = self.parents.get(node)
         while up is not None and up not in self.by_node:
             up = self.parents.get(up)

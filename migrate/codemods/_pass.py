@@ -18,6 +18,7 @@ from ._positions import NEWLINE as LINE_END
 from ._positions import Range, positions_of
 from ._quotes import with_other_quotes
 from ._words import read_them
+from ._written import code_of
 from .argument_rewrites import DropArgument
 from .base import Change, Key, NotFound
 
@@ -137,7 +138,7 @@ def rewritten(text: str, wanted: Mapping[Key, list[Change]]) -> str:
     """The text with its planned nodes rewritten; NotFound where it has no such nodes."""
     module = cst.parse_module(text)
     carried = Pass(wanted, positions_of(module), [n for n, line in enumerate(LINE_END.split(text), 1) if "#" in line])
-    new = carried.over(module).code
+    new = code_of(carried.over(module))
     missing = [wanted[key][0].edit for key in wanted if key not in carried.found]
     if missing:
         raise NotFound(missing)

@@ -252,14 +252,14 @@ class OldIdioms(Codemod):
 
     def _reduction(self, facts: Facts, call: ast.Call) -> Iterator[Change]:
         """`size_average=False` is `reduction="sum"`."""
-        parameters = _parameters(facts.names.resolve(call.func) or "")
+        full = facts.names.resolve(call.func) or ""
+        if not full.startswith("torch.nn."):
+            return
+        parameters = _parameters(full)
         starred = any(isinstance(a, ast.Starred) for a in call.args)
         places = {} if starred else dict(zip(parameters, call.args, strict=False))
         given: dict[str | None, ast.expr] = {n: places[n] for n in ("size_average", "reduce") if n in places}
         given |= {k.arg: k.value for k in call.keywords if k.arg in ("size_average", "reduce")}
-        full = facts.names.resolve(call.func) or ""
-        if not full.startswith("torch.nn."):
-            return
         if not given:
             if any(entry(w, name) is not None for w in _handed(facts, call) for name in ("size_average", "reduce")):
                 self._tell(facts, call, "size_average and reduce, which it is handed, are `reduction=` today")

@@ -65,8 +65,11 @@ class RemoveUnusedDevices(Codemod):
 
     def _read_still(self, facts: Facts, gone: set[ast.AST]) -> Iterator[Note]:
         """Devices that lost a reader, and have another."""
+        lost = _names_in(gone)
         for scope in facts.scopes.by_node.values():
             for name, stores in scope.stores.items():
+                if name not in lost:
+                    continue
                 reads = list(facts.scopes.reads(name, scope))
                 if not any(r in gone for r in reads):
                     continue
@@ -79,11 +82,13 @@ class RemoveUnusedDevices(Codemod):
                 yield Note(line, column + 1, self.code, f"`{name}` stays: line {left.lineno} reads it")
 
     def _names(self, facts: Facts, gone: set[ast.AST]) -> Iterator[Change]:
-        asked = _names_of_trainer(facts)
+        asked, lost = _names_of_trainer(facts), _names_in(gone)
         for scope in facts.scopes.by_node.values():
             if scope.is_class or (scope is facts.scopes.module and (facts.is_library or facts.named_by_text)):
                 continue
             for name, stores in scope.stores.items():
+                if name not in lost:
+                    continue
                 statements = [facts.scopes.parents.get(s) for s in stores]
                 live = [s for s in statements if s not in gone]
                 if not live or not all(isinstance(s, ast.Assign) for s in statements):
@@ -133,11 +138,13 @@ class RemoveUnusedDevices(Codemod):
         return asks
 
     def _parameters(self, facts: Facts, gone: set[ast.AST]) -> Iterator[Change]:
-        asked = _names_of_trainer(facts)
+        asked, lost = _names_of_trainer(facts), _names_in(gone)
         for node, scope in facts.scopes.by_node.items():
             if not isinstance(node, ast.FunctionDef) or node in gone:
                 continue
             for name, arg in scope.params.items():
+                if name not in lost:
+                    continue
                 reads = list(facts.scopes.reads(name, scope))
                 if name in asked or arg in gone or name in scope.stores or not any(r in gone for r in reads):
                     continue
@@ -202,6 +209,11 @@ class RemoveUnusedDevices(Codemod):
                     continue  # an elif: it goes with its if or not at all
                 says = f"`if {facts.short(node.test)}:` removed: nothing is left in it"
                 yield Change(node, self.edit(facts, node, says), None, (node,))
+
+
+def _names_in(gone: set[ast.AST]) -> set[str]:
+    """The names that are read in what goes: no other one loses a reader."""
+    return {n.id for n in gone if isinstance(n, ast.Name)}
 
 
 def _names_of_trainer(facts: Facts) -> set[str]:

@@ -23,7 +23,7 @@ DEVICE_LITERAL = re.compile(r"(cuda|cpu|mps|xpu|hpu|xla|npu)(:\d+)?\Z")
 ASKS_FOR_CARD = re.compile(
     r"cuda|gpu|device|card|accel|mps|xpu|npu|rank|(\b|no_|use_|force_)cpu\b|platform", re.IGNORECASE
 )
-NAMES_DEVICE = ("device", "cuda", "gpu", "mps", "xpu", "accelerat", ".to(")
+NAMES_DEVICE = re.compile(r"device|cuda|gpu|mps|xpu|accelerat|\.to\(", re.IGNORECASE | re.ASCII)
 # of torch.cuda, what places nothing, and does nothing without CUDA
 KEEP_ORDER = {f"torch.cuda.{n}" for n in ("empty_cache", "manual_seed", "manual_seed_all", "seed", "seed_all")}
 Choice = tuple[ast.expr, ast.expr | None]  # a value, and the condition that it is chosen by
@@ -111,8 +111,7 @@ def _is_order(names: Names, s: ast.stmt) -> bool:
 
 
 def speaks(text: str) -> bool:
-    lower = text.lower()
-    return any(word in lower for word in NAMES_DEVICE)
+    return NAMES_DEVICE.search(text) is not None
 
 
 def _is_given_host(facts: Facts, name: ast.Name) -> bool:

@@ -16,6 +16,7 @@ from .in_course import function_around
 from .loops import last_part
 from .nodes import walk
 from .script import once_a_file
+from .spelled import spelled
 from .written_files import written_by
 
 if TYPE_CHECKING:
@@ -68,8 +69,8 @@ def _is_returned(facts: Facts, call: ast.Call, path: ast.expr) -> bool:
     """Whether the function that writes it gives the path back, for others to read."""
     f = function_around(facts, call)
     returned = [n.value for n in walk(f, ast.Return)] if f is not None else []
-    text = ast.unparse(path) if returned else ""
-    return any(v is not None and ast.unparse(e) == text for v in returned for e in walk(v or path))
+    text = spelled(path) if returned else ""
+    return any(v is not None and spelled(e) == text for v in returned for e in walk(v or path))
 
 
 def _listed_or_started(text: str) -> list[set[str]]:

@@ -15,3 +15,8 @@ def spelled(node: ast.AST) -> str:
     if not isinstance(at, ast.Name):
         return ast.unparse(node)
     return ".".join([at.id, *reversed(parts)])
+
+
+def are_alike(one: ast.expr, other: ast.expr) -> bool:
+    """Whether two expressions have the same source."""
+    return one.__class__ is other.__class__ and spelled(one) == spelled(other)

@@ -30,6 +30,10 @@ STEPS = (
 )  # fmt: skip
 LOOKS_UP = ("setdefault", "get")
 FILLS = ("append", "update", "add", "extend", "push", "record", "add_")
+# what binds names, and `p.grad`
+BINDING = (
+    ast.For, ast.comprehension, ast.Attribute, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr, ast.withitem
+)  # fmt: skip
 
 
 @dataclass
@@ -291,14 +295,14 @@ def _weights(body: list[ast.stmt], own: set[str]) -> set[str]:
     found: set[str] = set()
     others = {n.arg for s in body for n in walk(s, ast.arg)}
     for s in body:
-        for n in walk(s):
+        for n in (n for n in walk(s) if isinstance(n, BINDING)):
             if isinstance(n, (ast.For, ast.comprehension)) and _goes_through_weights(n.iter, own):
                 found |= {t.id for t in walk(n.target, ast.Name)}
             elif isinstance(n, (ast.For, ast.comprehension)):
                 others |= {t.id for t in walk(n.target, ast.Name)}
             elif isinstance(n, ast.Attribute) and n.attr == "grad" and isinstance(n.value, ast.Name):
                 others.add(n.value.id)  # which may be those of a share
-            elif isinstance(n, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr, ast.withitem)):
+            elif not isinstance(n, ast.Attribute):
                 others |= stored([n]) if isinstance(n, ast.stmt) else {t.id for t in walk(n, ast.Name)}
     return found - others
 

@@ -210,4 +210,4 @@ def _exposed_inside(s: ast.stmt, under: Mapping[str, set[str]]) -> set[str]:
 
 
 def stored(statements: list[ast.stmt]) -> set[str]:
-    return {name for s in statements for name in _stored_by(s)}
+    return set[str]().union(*map(_stored_by, statements))

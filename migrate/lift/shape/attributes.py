@@ -25,7 +25,7 @@ def name_attributes(facts: Facts) -> str | None:
         return None
     wanted: dict[str, ast.Attribute] = {}
     models = with_parameters(facts)
-    for n in walk(loop):
+    for n in (n for n in walk(loop) if isinstance(n, (ast.Attribute, ast.Call, ast.For))):
         for a in _worked_with(n, models):
             if _is_set_before(facts, a, loop, models):
                 wanted.setdefault(ast.unparse(a), a)

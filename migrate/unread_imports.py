@@ -68,8 +68,8 @@ def _no_longer_read(before: Facts, after: Facts) -> set[str]:
 def _read(facts: Facts) -> set[str]:
     """The names that are read, texts of annotations and `__all__` among them."""
     found = {n.id for n in facts.walk(ast.Name)}
-    for n in facts.walk(ast.Constant):
-        text = n.value if isinstance(n.value, str) and len(n.value) < 200 else ""
+    values = (n.value for n in facts.walk(ast.Constant))
+    for text in {v for v in values if isinstance(v, str) and len(v) < 200}:
         if TYPES.fullmatch(text) and (not PROSE.search(text) or "__all__" in facts.text.text):
             found.update(WORD.findall(text))
     return found

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .batch_builtins import by_places
 from .batch_functions import held, is_own, target_of
-from .batch_values import PLAIN, REDUCED, Value
+from .batch_values import PLAIN, REDUCED, Value, replace
 from .batch_vmap import names_around
 from .spelled import spelled
 

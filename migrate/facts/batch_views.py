@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .batch_operations import SWAPS
-from .batch_values import Value
+from .batch_values import Value, replace
 
 if TYPE_CHECKING:
     from .mixing import Run

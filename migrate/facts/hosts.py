@@ -23,7 +23,7 @@ DEVICE_LITERAL = re.compile(r"(cuda|cpu|mps|xpu|hpu|xla|npu)(:\d+)?\Z")
 ASKS_FOR_CARD = re.compile(
     r"cuda|gpu|device|card|accel|mps|xpu|npu|rank|(\b|no_|use_|force_)cpu\b|platform", re.IGNORECASE
 )
-NAMES_DEVICE = re.compile(r"device|cuda|gpu|mps|xpu|accelerat|\.to\(", re.IGNORECASE | re.ASCII)
+NAMES_DEVICE = ("device", "cuda", "gpu", "mps", "xpu", "accelerat", ".to(")
 # of torch.cuda, what places nothing, and does nothing without CUDA
 KEEP_ORDER = {f"torch.cuda.{n}" for n in ("empty_cache", "manual_seed", "manual_seed_all", "seed", "seed_all")}
 Choice = tuple[ast.expr, ast.expr | None]  # a value, and the condition that it is chosen by
@@ -48,9 +48,9 @@ def speaks_in_code(facts: Facts) -> bool:
         return True
     if not all(_follows_tensor(facts, a) for a in facts.attributes.get("to", ())):
         return True
-    named = [*(n.id for n in facts.walk(ast.Name)), *(k.arg or "" for k in facts.walk(ast.keyword))]
-    named += [f.name for f in facts.walk(ast.FunctionDef)] + [c.name for c in facts.walk(ast.ClassDef)]
-    return any(map(speaks, [*named, *(n.module or "" for n in facts.walk(ast.ImportFrom))]))
+    named = {*(n.id for n in facts.walk(ast.Name)), *(k.arg or "" for k in facts.walk(ast.keyword))}
+    named |= {f.name for f in facts.walk(ast.FunctionDef)} | {c.name for c in facts.walk(ast.ClassDef)}
+    return any(map(speaks, named)) or any(speaks(n.module or "") for n in facts.walk(ast.ImportFrom))
 
 
 def _follows_tensor(facts: Facts, to: ast.Attribute) -> bool:
@@ -111,7 +111,8 @@ def _is_order(names: Names, s: ast.stmt) -> bool:
 
 
 def speaks(text: str) -> bool:
-    return NAMES_DEVICE.search(text) is not None
+    lower = text.lower()
+    return any(word in lower for word in NAMES_DEVICE)
 
 
 def _is_given_host(facts: Facts, name: ast.Name) -> bool:

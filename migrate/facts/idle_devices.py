@@ -42,10 +42,12 @@ def places_nothing(facts: Facts) -> bool:
         return False
     if any(speaks(n.module or "") or any(speaks(a.name) for a in n.names) for n in facts.walk(ast.ImportFrom)):
         return False
-    parts = [a for a in facts.walk(ast.Attribute) if speaks(a.attr) or (a.attr in MOVES and not _casts(facts, a))]
+    said = {*filter(speaks, facts.attributes)}
+    parts = [a for a in facts.walk(ast.Attribute) if a.attr in said or (a.attr in MOVES and not _casts(facts, a))]
     if any(_may_move(facts, a) for a in parts):
         return False
-    named = [n for n in facts.walk(ast.Name) if speaks(n.id)]
+    said = {*filter(speaks, {n.id for n in facts.walk(ast.Name)})}
+    named = [n for n in facts.walk(ast.Name) if n.id in said]
     texts = [c for c in facts.walk(ast.Constant) if isinstance(c.value, str) and speaks(c.value)]
     return all(_is_idle(facts, n, frozenset()) for n in (*parts, *named, *texts))
 

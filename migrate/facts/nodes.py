@@ -114,9 +114,11 @@ def walk(node: ast.AST, kind: type[N] | None = None) -> Sequence[ast.AST]:
     known = _by_kind[kind]
     found = known.get(node)
     if found is None:
-        wanted = (kind, Annotated) if kind is ast.Assign else (kind,)
-        found = [n for n in below(node) if n.__class__ in wanted]
-        if node.__class__ in wanted:
+        if kind is ast.Assign:
+            found = [n for n in below(node) if n.__class__ is ast.Assign or n.__class__ is Annotated]
+        else:
+            found = [n for n in below(node) if n.__class__ is kind]
+        if node.__class__ is kind or (kind is ast.Assign and node.__class__ is Annotated):
             found.insert(0, node)
         known[node] = found
     return found

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import replace
 
 from ..facts.batch_operations import DECOMPOSED
-from ..facts.batch_values import BATCH, Flow, Value
+from ..facts.batch_values import BATCH, Flow, Value, replace
 from ..facts.loops import last_part
 from ..facts.nodes import walk
 from ..facts.one_number_items import one_number_places

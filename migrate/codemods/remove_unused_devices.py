@@ -224,13 +224,14 @@ def _names_of_trainer(facts: Facts) -> set[str]:
 
 def _is_empty(facts: Facts, block: list[ast.stmt], gone: set[ast.AST]) -> bool:
     """Whether what stood there is gone, in branches there too; a `pass` beside it is nothing."""
+    nothing = all(_is_nothing(facts, s, gone) for s in block)
+    return nothing and any(n in gone for s in block for n in walk(s))
 
-    def is_nothing(s: ast.stmt) -> bool:
-        if isinstance(s, ast.If) and s not in gone:
-            return only_asks(facts.names, s.test) and all(map(is_nothing, (*s.body, *s.orelse)))
-        return s in gone or isinstance(s, ast.Pass)
 
-    return all(map(is_nothing, block)) and any(n in gone for s in block for n in walk(s))
+def _is_nothing(facts: Facts, s: ast.stmt, gone: set[ast.AST]) -> bool:
+    if isinstance(s, ast.If) and s not in gone:
+        return only_asks(facts.names, s.test) and all(_is_nothing(facts, x, gone) for x in (*s.body, *s.orelse))
+    return s in gone or isinstance(s, ast.Pass)
 
 
 def _only_wraps(facts: Facts, block: ast.With | ast.Try, gone: set[ast.AST]) -> bool:

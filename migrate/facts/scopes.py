@@ -78,6 +78,11 @@ class Scope:
         for below in self.children:
             yield from below.read()
 
+    def forget(self) -> None:
+        """What holds it in a cycle."""
+        self.children.clear()
+        self._homes.clear()
+
     def lookup(self, name: str) -> Scope | None:
         """The scope that a name read here belongs to; None for builtins and unknown names."""
         if name not in self._homes:

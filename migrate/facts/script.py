@@ -169,9 +169,10 @@ class Facts:
         """Nothing is known any more, and nothing kept; see `of_one_file`."""
         if "scopes" in vars(self):
             for scope in self.scopes.by_node.values():
-                scope.children.clear()
-        if "devices" in vars(self):
-            vars(self.devices).clear()
+                scope.forget()
+        for part in ("devices", "worlds"):
+            if part in vars(self):
+                vars(vars(self)[part]).clear()
         vars(self).clear()
 
     def after(self, text: str) -> Facts:

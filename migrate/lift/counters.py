@@ -75,11 +75,11 @@ def counters_of(
             ]
         except CannotLift as why:
             if training:
-                recipe.whole = why
+                recipe.whole = why.alone
                 found.clear()
                 recipe.taken_for.clear()
             else:
-                recipe.whole_evaluation, recipe.in_order = why, set()
+                recipe.whole_evaluation, recipe.in_order = why.alone, set()
     return found
 
 

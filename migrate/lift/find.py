@@ -79,7 +79,7 @@ def find(facts: Facts, loops: Outline, lifts_evaluation: bool = True, automatic:
     try:
         evaluate, between, after = _evaluation(facts, rest, epoch_loop, lifts_evaluation)
     except CannotLift as why:
-        unlifted = why
+        unlifted = why.alone
     if evaluate is None and unlifted is None and (loop := _evaluating(facts, rest)) is not None:
         unlifted = CannotLift(loop, "what it goes over is not shown to be a DataLoader")
     passes = [p.function for p in (train, evaluate) if p is not None and p.function is not None]
@@ -100,7 +100,7 @@ def find(facts: Facts, loops: Outline, lifts_evaluation: bool = True, automatic:
             on_metric = monitored(facts, after if evaluate is not None else [*own, *between, *after], [*before, *rest])
             schedulers, after, between = _stepped_schedulers(facts, train, between, after, on_metric)
         except CannotLift as why:
-            step = manual_optimization(facts, train, backwards, why)
+            step = manual_optimization(facts, train, backwards, why.alone)
     recipe = Recipe(
         _enclosing_function(facts, epoch_loop),
         facts.scopes.block_of(epoch_loop),

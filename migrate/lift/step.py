@@ -36,7 +36,7 @@ def optimization(facts: Facts, train: DataPass, backwards: list[ast.Call], autom
             raise CannotLift(train.loop, "the Trainer's own order of a step is not shown to be the same")
         return _automatic(facts, train, backwards)
     except CannotLift as why:
-        return manual_optimization(facts, train, backwards, why)
+        return manual_optimization(facts, train, backwards, why.alone)
 
 
 def _automatic(facts: Facts, train: DataPass, backwards: list[ast.Call]) -> Optimization:

@@ -46,6 +46,7 @@ _FIELDS = _children_fields(_PLAIN)
 ALL_FIELDS = _children_fields(_PLAIN - {"names", "type_params"})  # with aliases and type variables
 if alias := getattr(ast, "TypeAlias", None):
     ALL_FIELDS[alias] = alias._fields
+WITH_GAPS = {ast.Dict, ast.arguments}  # that have lists with None among the nodes: of `**options`, of no default
 
 
 def children(node: ast.AST) -> list[ast.AST]:
@@ -54,10 +55,10 @@ def children(node: ast.AST) -> list[ast.AST]:
     for field in ALL_FIELDS[node.__class__]:
         value = getattr(node, field, None)
         if value.__class__ is list:
-            found += value if None not in value else [v for v in value if v is not None]
+            found += value
         elif value is not None:
             found.append(value)
-    return found
+    return found if node.__class__ not in WITH_GAPS else [n for n in found if n is not None]
 
 
 class Answers(dict[N, T]):
@@ -97,7 +98,7 @@ def below(node: ast.AST) -> list[ast.AST]:
         for field in fields[n.__class__]:
             value = getattr(n, field, None)
             if value.__class__ is list:
-                found += value if None not in value else [v for v in value if v is not None]
+                found += value if n.__class__ not in WITH_GAPS else [v for v in value if v is not None]
             elif value is not None:
                 found.append(value)
     return found

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from .nodes import ALL_FIELDS, children, walk
+from .nodes import ALL_FIELDS, WITH_GAPS, children, walk
 
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -153,9 +153,11 @@ class Scopes:
                 for field in fields[kind]:
                     value = getattr(node, field, None)
                     if value.__class__ is list:
-                        below += value if None not in value else [v for v in value if v is not None]
+                        below += value
                     elif value is not None:
                         below.append(value)
+                if kind in WITH_GAPS:
+                    below = [n for n in below if n is not None]
             for child in below:
                 parents[child] = node
             stack += below[::-1]

@@ -326,15 +326,18 @@ class Facts:
         return Formatted(self)
 
 
+UNASKED: Any = object()
+
+
 def once_a_file(question: Callable[Concatenate[Facts, P], T]) -> Callable[Concatenate[Facts, P], T]:
     """Keeps the answers to a question of a file's facts and its nodes: neither text nor tree changes."""
 
     @wraps(question)
     def asked(facts: Facts, *of: P.args, **named: P.kwargs) -> T:
         key = (question, of)
-        if key not in facts.answers:
-            facts.answers[key] = question(facts, *of, **named)
-        answer: T = facts.answers[key]
+        answer: T = facts.answers.get(key, UNASKED)
+        if answer is UNASKED:
+            answer = facts.answers[key] = question(facts, *of, **named)
         return answer
 
     return asked

@@ -7,14 +7,16 @@ import ast
 
 def spelled(node: ast.AST) -> str:
     """What `ast.unparse` gives."""
+    return dotted(node) or ast.unparse(node)
+
+
+def dotted(node: ast.AST) -> str | None:
+    """The source of a name, or of a dotted name; None for anything else."""
     parts: list[str] = []
-    at = node
-    while isinstance(at, ast.Attribute):
-        parts.append(at.attr)
-        at = at.value
-    if not isinstance(at, ast.Name):
-        return ast.unparse(node)
-    return ".".join([at.id, *reversed(parts)])
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else None
 
 
 def are_alike(one: ast.expr, other: ast.expr) -> bool:

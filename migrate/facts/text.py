@@ -71,7 +71,7 @@ class Text:
         return len(self.text[start:stop].encode("utf-8")[:utf8_column].decode("utf-8", "ignore"))
 
     def offset(self, line: int, utf8_column: int) -> int:
-        return self.starts[line - 1] + self.column(line, utf8_column)
+        return self.starts[line - 1] + (utf8_column if self._ascii else self.column(line, utf8_column))
 
     def span(self, node: ast.AST) -> tuple[int, int]:
         """First and one past the last character of a node; a decorated definition starts at its first decorator."""

@@ -64,11 +64,10 @@ class RemoveVariables(Codemod):
                 line, column, _, _ = facts.text.key(a)
                 says = f"`{facts.short(a)}`: volatile does nothing since torch 0.4; `with torch.no_grad():` does it"
                 self.left.append(Note(line, column + 1, self.code, says))
-        if not any(facts.names.resolve(c.func) == VARIABLE for c in facts.walk(ast.Call)):
+        if VARIABLE not in facts.called:
             return
-        for call in facts.walk(ast.Call):
-            if facts.names.resolve(call.func) == VARIABLE:
-                self._tell_volatile(facts, call)
+        for call in facts.called[VARIABLE]:
+            self._tell_volatile(facts, call)
         for s in facts.walk(ast.Assign):
             if self._only_itself(facts, s):
                 gone.update(walk(s))

@@ -38,8 +38,8 @@ class TensorTypes(Codemod):
             isinstance(k.value, str) and k.value.rpartition(".")[2] in DTYPES for k in facts.walk(ast.Constant)
         ):
             return
-        for call in facts.walk(ast.Call):
-            if facts.names.resolve(call.func) == "torch.set_default_tensor_type" and len(call.args) == 1:
+        for call in facts.called.get("torch.set_default_tensor_type", ()):
+            if len(call.args) == 1:
                 yield from self._default(facts, call)
         inside: set[ast.AST] = set()
         attributes = [a for a in facts.walk(ast.Attribute) if _cuda_type(facts, a)]

@@ -253,6 +253,15 @@ class Facts:
             found.setdefault(a.attr, []).append(a)
         return found
 
+    @cached_property
+    def called(self) -> dict[str, list[ast.Call]]:
+        """The calls of what imports give, by its full name."""
+        found: dict[str, list[ast.Call]] = {}
+        for call in self.walk(ast.Call):
+            if (full := self.names.resolve(call.func)) is not None:
+                found.setdefault(full, []).append(call)
+        return found
+
     def stores_of(self, name: str) -> list[ast.Attribute]:
         """Where attributes of that name are given values."""
         return [a for a in self.attributes.get(name, ()) if isinstance(a.ctx, ast.Store)]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from .cpu_types import DTYPES
 from .hosts import KEEP_ORDER, speaks
 from .nodes import walk
+from .spelled import spelled
 
 if TYPE_CHECKING:
     from .script import Facts
@@ -125,4 +126,4 @@ def _is_option(call: ast.Call) -> bool:
 
 def _shows(call: ast.Call) -> bool:
     """`print(...)` and what tells a log."""
-    return ast.unparse(call.func) in SAYS and not any(isinstance(n, ast.NamedExpr) for n in walk(call))
+    return spelled(call.func) in SAYS and not any(isinstance(n, ast.NamedExpr) for n in walk(call))

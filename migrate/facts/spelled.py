@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import ast
 
+from .nodes import once_a_node
+
 
 def spelled(node: ast.AST) -> str:
     """What `ast.unparse` gives."""
-    return dotted(node) or ast.unparse(node)
+    return dotted(node) or _unparsed(node)
+
+
+_unparsed = once_a_node(ast.unparse)
 
 
 def dotted(node: ast.AST) -> str | None:

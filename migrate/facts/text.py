@@ -24,6 +24,8 @@ OF_KINDS: dict[type, list[str]] = {
 
 def lines_of(text: str) -> list[str]:
     """The lines of a text as Python counts them, without their ends."""
+    if "\r" not in text:
+        return text.removesuffix("\n").split("\n") if text else []
     return [line.rstrip("\r\n") for line in _with_ends(text)]
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from ..facts.nodes import walk
 from ..facts.script import Facts
+from ..facts.spelled import spelled
 from .as_often import once_a_sample
 from .chunks import Binder, Chunk, Variable, Variables
 from .collected import filled_by, given_by, gone_through, handed_to, is_bar, is_global
@@ -207,7 +208,7 @@ def all_ranks_pass(facts: Facts, passing: DataPass, n: ast.AST, same: set[str], 
             return True
         if isinstance(up, ast.If):
             own_asked = any(x.id in own for x in walk(up.test, ast.Name)) or asks_touched(up.test, objects)
-            if own_asked or ONE_RANK.search(ast.unparse(up.test)):
+            if own_asked or ONE_RANK.search(spelled(up.test)):
                 return False
         elif not isinstance(up, kinds) or isinstance(up, (ast.Lambda, ast.IfExp, ast.BoolOp)):
             return False

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from ..facts.arguments import argument
 from ..facts.nodes import walk
 from ..facts.script import Facts
+from ..facts.spelled import spelled
 from .fixed_sizes import fixed_size
 from .gradient_hooks import changed_gradients
 from .hopeless import outside
@@ -215,7 +216,7 @@ def _batch_loop(facts: Facts, backwards: list[ast.Call]) -> ast.For:
     loop = (over_loader or stepping or common)[0]
     if not isinstance(loop, ast.For) or loop.orelse:
         raise CannotLift(loop, f"the batch loop {'has an else' if isinstance(loop, ast.For) else 'is a while loop'}")
-    if ast.unparse(backwards[0].func.value) in map(ast.unparse, walk(loop.target)):  # type: ignore[attr-defined]
+    if spelled(backwards[0].func.value) in map(spelled, walk(loop.target)):  # type: ignore[attr-defined]
         raise CannotLift(loop, "its losses are computed before the loop")
     return loop
 

@@ -233,7 +233,7 @@ def walk_own(body: list[ast.stmt]) -> Iterator[ast.AST]:
         yield node
         if isinstance(node, (*FUNCTIONS, ast.Lambda, ast.ClassDef)):
             continue
-        stack.extend(reversed(list(ast.iter_child_nodes(node))))
+        stack += reversed(children(node))
 
 
 def is_main_guard(test: ast.expr) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ..facts.arguments import given_to
-from ..facts.nodes import walk
+from ..facts.nodes import children, walk
 from ..facts.script import Facts
 from .chunks import Binder, Chunk, Variable, given_arguments
 from .feeding import feeding
@@ -349,7 +349,7 @@ def _is_sum(facts: Facts, value: ast.AST, own: set[str]) -> bool:
         return known and not value.keywords and all(_is_sum(facts, a, own) for a in value.args)
     if not isinstance(value, (ast.BinOp, ast.UnaryOp, ast.Compare, ast.IfExp, ast.Constant)):
         return False
-    below = [n for n in ast.iter_child_nodes(value) if isinstance(n, ast.expr)]
+    below = [n for n in children(value) if isinstance(n, ast.expr)]
     return all(_is_sum(facts, n, own) for n in below)
 
 

@@ -262,7 +262,8 @@ def _finished(
         line = line_map(lifted.text.text, original.text.text)
     edits = Edits(lifted, renamed)
     read = names_read(lifted)
-    names += [BATCHES] if any(runtime_name(lifted, n) == BATCHES for n in lifted.walk(ast.Name)) else []
+    has_batches = BATCHES in lifted.text.text and any(runtime_name(lifted, n) == BATCHES for n in lifted.walk(ast.Name))
+    names += [BATCHES] if has_batches else []
     names = [*names, *read, *(n for n in imports_in(e[2] for e in renamed) if n not in read)]
     if on_lightning:
         text, notes = _on_lightning(edits.done(), names, original)

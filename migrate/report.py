@@ -28,9 +28,12 @@ class Edit(Note):
 
 def at_line(note: N, line: Callable[[int], int]) -> N:
     """The same where its text is another by now: `line` gives the lines of the original, for what it names too."""
-    parts = note.message.split("`")
-    parts[::2] = [LINES.sub(lambda m: f"line {line(int(m.group(1)))}", p) for p in parts[::2]]
-    return replace(note, line=line(note.line), message="`".join(parts))
+    at, message = line(note.line), note.message
+    if "line " in message:
+        parts = message.split("`")
+        parts[::2] = [LINES.sub(lambda m: f"line {line(int(m.group(1)))}", p) for p in parts[::2]]
+        message = "`".join(parts)
+    return replace(note, line=at, message=message) if at != note.line or message != note.message else note
 
 
 @dataclass

@@ -20,9 +20,7 @@ class Options:
     of_lifted: bool = False  # the file is one that a lifted script imports: its output is rank 0's too
 
     def wants(self, code: str) -> bool:
-        return (not self.select or any(code.startswith(s) for s in self.select)) and not any(
-            code.startswith(i) for i in self.ignore
-        )
+        return (not self.select or code.startswith(self.select)) and not code.startswith(self.ignore)
 
 
 @dataclass

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from .facts.other_files import OtherFile
-from .facts.script import Facts
+from .facts.script import Facts, once_a_file
 from .facts.text import Text
 from .report import Edit
 
@@ -65,12 +65,14 @@ def _no_longer_read(before: Facts, after: Facts) -> set[str]:
     return (_read(before) - read) | (own - known)
 
 
+@once_a_file
 def _read(facts: Facts) -> set[str]:
     """The names that are read, texts of annotations and `__all__` among them."""
     found = {n.id for n in facts.walk(ast.Name)}
-    for n in facts.walk(ast.Constant):
-        text = n.value if isinstance(n.value, str) and len(n.value) < 200 else ""
-        if TYPES.fullmatch(text) and (not PROSE.search(text) or "__all__" in facts.text.text):
+    values = (n.value for n in facts.walk(ast.Constant))
+    exports = "__all__" in facts.text.text
+    for text in {v for v in values if isinstance(v, str) and len(v) < 200}:
+        if TYPES.fullmatch(text) and (exports or not PROSE.search(text)):
             found.update(WORD.findall(text))
     return found
 

@@ -15,6 +15,7 @@ from ..facts.nodes import walk
 from ..facts.own_files import is_own
 from ..facts.read_again import is_given, read_again
 from ..facts.script import Facts, once_a_file
+from ..facts.spelled import spelled
 from ..facts.written_files import NAMES, written_by
 from ._loaded_again import comes_alike
 from ._opened_within import statement_of
@@ -75,7 +76,7 @@ def _of_the_batch(facts: Facts, call: ast.Call, path: ast.expr) -> bool:
     if f is None or not f.name.endswith("_step") or holder is None:
         return False
     whole = "divide_batches = False" if f.name == "training_step" else "divide_validation = False"
-    if any(ast.unparse(s) == whole for s in holder.body):
+    if any(isinstance(s, ast.Assign) and ast.unparse(s) == whole for s in holder.body):
         return False
     batch = {a.arg for a in f.args.args[1:2]}  # its index is the same on every rank
     return bool(_names(path) & _spread(f, batch))
@@ -106,5 +107,5 @@ def _given(n: ast.Assign | ast.AugAssign | ast.For) -> list[tuple[ast.expr, ast.
 def _names(node: ast.AST) -> set[str]:
     """Names, and attributes of `self` as they are written."""
     found = {n.id for n in walk(node, ast.Name)} - {"self"}
-    attributes = {ast.unparse(n) for n in walk(node, ast.Attribute)}
+    attributes = {spelled(n) for n in walk(node, ast.Attribute)}
     return found | {name for name in attributes if name.startswith("self.")}

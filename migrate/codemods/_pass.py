@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import is_
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from ._positions import NEWLINE as LINE_END
 from ._positions import Range, positions_of
 from ._quotes import with_other_quotes
 from ._words import read_them
+from ._written import code_of
 from .argument_rewrites import DropArgument
 from .base import Change, Key, NotFound
 
@@ -137,7 +138,7 @@ def rewritten(text: str, wanted: Mapping[Key, list[Change]]) -> str:
     """The text with its planned nodes rewritten; NotFound where it has no such nodes."""
     module = cst.parse_module(text)
     carried = Pass(wanted, positions_of(module), [n for n, line in enumerate(LINE_END.split(text), 1) if "#" in line])
-    new = carried.over(module).code
+    new = code_of(carried.over(module))
     missing = [wanted[key][0].edit for key in wanted if key not in carried.found]
     if missing:
         raise NotFound(missing)
@@ -158,13 +159,6 @@ class Pass:
         self.kinds = {k[0] for k in wanted}
         self.positions = positions
         self.found: set[Key] = set()
-        self.closes: dict[type, Any] = {
-            cst.SimpleStatementLine: self._close_line,
-            cst.SimpleStatementSuite: self._close_suite,
-            cst.IndentedBlock: self._close_block,
-            cst.Module: self._close_module,
-            cst.FormattedString: with_other_quotes,
-        }
         self.starts = sorted(k[1:3] for k in wanted)
 
     def over(self, node: Any) -> Any:
@@ -211,9 +205,9 @@ class Pass:
 
     def _left(self, kind: Kind, original: Any, updated: Any) -> Any:
         """A node whose parts are done: gaps in it close, and what is planned for it is carried out."""
-        close = self.closes.get(original.__class__)
+        close = CLOSES.get(original.__class__)
         if close is not None:
-            updated = close(original, updated)
+            updated = close(self, original, updated)
         if kind.branches and is_empty(updated.orelse):
             updated = updated.with_changes(orelse=None)
         if isinstance(updated, cst.If):
@@ -278,6 +272,15 @@ class Pass:
     def _close_module(self, original: cst.Module, updated: cst.Module) -> cst.Module:
         body, footer = close_gaps(updated.body, updated.footer)
         return updated if body is updated.body else updated.with_changes(body=body, footer=footer)
+
+
+CLOSES: dict[type, Callable[[Pass, Any, Any], Any]] = {
+    cst.SimpleStatementLine: Pass._close_line,
+    cst.SimpleStatementSuite: Pass._close_suite,
+    cst.IndentedBlock: Pass._close_block,
+    cst.Module: Pass._close_module,
+    cst.FormattedString: lambda _, original, updated: with_other_quotes(original, updated),
+}
 
 
 def _as_tight(before: Any, after: Any) -> Any:

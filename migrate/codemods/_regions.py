@@ -44,8 +44,7 @@ class _Cut:
         self.facts = facts
         self.whole = set(places).difference(heads)
         self.starts = [place[:2] for place in places]
-        text = facts.text
-        self.lines = [text.text[a:b].strip() for a, b in zip(text.starts, [*text.starts[1:], None], strict=True)]
+        self.lines = facts.text.lines
 
     def inside(self, statements: Sequence[ast.stmt]) -> int:
         """How many of the places are in statements that follow each other."""
@@ -126,14 +125,14 @@ class _Cut:
         last = at = whole[-1].end_lineno or first
         while at < len(self.lines) and self.is_blank(at + 1):  # comments at the end of a block are the block's
             at += 1
-            if self.lines[at - 1]:
+            if self.lines[at - 1].strip():
                 if not self.facts.text.text.startswith(margin, self.facts.text.starts[at - 1]):
                     break
                 last = at
         return Region(first, last, margin)
 
     def is_blank(self, line: int) -> bool:
-        return self.lines[line - 1][:1] in ("", COMMENT)
+        return self.lines[line - 1].strip()[:1] in ("", COMMENT)
 
 
 def _first_line(s: ast.stmt) -> int:

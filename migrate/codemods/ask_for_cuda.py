@@ -32,7 +32,7 @@ class AskForCuda(Codemod):
     name = "ask-for-cuda"
 
     def plan(self, facts: Facts) -> Iterator[Change]:
-        for call in facts.walk(ast.Call):
+        for call in facts.walk(ast.Call) if not RAISE.isdisjoint(facts.called) else ():
             if facts.names.resolve(call.func) not in RAISE:
                 continue
             asks = _question(facts, call.func)

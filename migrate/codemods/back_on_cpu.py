@@ -21,7 +21,7 @@ from ..facts.hosts import names_no_device
 from ..facts.loops import LOOPS
 from ..facts.nodes import walk
 from ..facts.plain import VARIABLE
-from ..facts.script import Facts
+from ..facts.script import Facts, once_a_file
 from ..facts.tensor_methods import METHODS as TENSOR_METHODS
 from ..facts.tensor_methods import VIEWS
 from ..report import Note
@@ -329,9 +329,17 @@ def _goes_there(facts: Facts, node: ast.expr) -> bool:
     return f.attr in ("cpu", "numpy")
 
 
+@once_a_file
+def _any_goes_there(facts: Facts) -> bool:
+    """Whether anything in the file may be brought to the CPU."""
+    if not facts.attributes.keys().isdisjoint(("cpu", "numpy", "type")):
+        return True
+    return any(call.args and facts.devices.is_host(call.args[0]) for call in facts.calls_of("to"))
+
+
 def brought(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
     """Whether a value was brought to the CPU, or is made of one that was."""
-    if depth > DEPTH:
+    if depth > DEPTH or (depth == 0 and not _any_goes_there(facts)):
         return False
     if isinstance(node, ast.Call):
         if _goes_there(facts, node) or facts.devices.moved(node) is not None:

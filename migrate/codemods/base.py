@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from ..facts.script import Facts
-from ..facts.spelled import spelled
+from ..facts.spelled import are_alike
 from ..report import Edit, Note
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def assigns_itself(target: ast.expr, value: ast.expr, left: Callable[[ast.expr],
     if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
         pairs = list(zip(target.elts, value.elts, strict=True))
     rest = [(t, v, left(v)) for t, v in pairs]
-    return any(r is not v for _, v, r in rest) and all(spelled(t) == spelled(r) for t, _, r in rest)
+    return any(r is not v for _, v, r in rest) and all(are_alike(t, r) for t, _, r in rest)
 
 
 def apply(facts: Facts, changes: Iterable[Change]) -> str:

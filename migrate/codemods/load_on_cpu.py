@@ -26,8 +26,8 @@ class LoadOnCpu(Codemod):
 
     def plan(self, facts: Facts) -> Iterator[Change]:
         self.left: list[Note] = []
-        for call in facts.walk(ast.Call):
-            if facts.names.resolve(call.func) != "torch.load" or facts.in_formatted_string(call):
+        for call in facts.called.get("torch.load", ()):
+            if facts.in_formatted_string(call):
                 continue
             if any(k.arg is None for k in call.keywords) or any(isinstance(a, ast.Starred) for a in call.args):
                 continue

@@ -64,11 +64,10 @@ class RemoveVariables(Codemod):
                 line, column, _, _ = facts.text.key(a)
                 says = f"`{facts.short(a)}`: volatile does nothing since torch 0.4; `with torch.no_grad():` does it"
                 self.left.append(Note(line, column + 1, self.code, says))
-        if not any(facts.names.resolve(c.func) == VARIABLE for c in facts.walk(ast.Call)):
+        if VARIABLE not in facts.called:
             return
-        for call in facts.walk(ast.Call):
-            if facts.names.resolve(call.func) == VARIABLE:
-                self._tell_volatile(facts, call)
+        for call in facts.called[VARIABLE]:
+            self._tell_volatile(facts, call)
         for s in facts.walk(ast.Assign):
             if self._only_itself(facts, s):
                 gone.update(walk(s))
@@ -252,14 +251,14 @@ class OldIdioms(Codemod):
 
     def _reduction(self, facts: Facts, call: ast.Call) -> Iterator[Change]:
         """`size_average=False` is `reduction="sum"`."""
-        parameters = _parameters(facts.names.resolve(call.func) or "")
+        full = facts.names.resolve(call.func) or ""
+        if not full.startswith("torch.nn."):
+            return
+        parameters = _parameters(full)
         starred = any(isinstance(a, ast.Starred) for a in call.args)
         places = {} if starred else dict(zip(parameters, call.args, strict=False))
         given: dict[str | None, ast.expr] = {n: places[n] for n in ("size_average", "reduce") if n in places}
         given |= {k.arg: k.value for k in call.keywords if k.arg in ("size_average", "reduce")}
-        full = facts.names.resolve(call.func) or ""
-        if not full.startswith("torch.nn."):
-            return
         if not given:
             if any(entry(w, name) is not None for w in _handed(facts, call) for name in ("size_average", "reduce")):
                 self._tell(facts, call, "size_average and reduce, which it is handed, are `reduction=` today")

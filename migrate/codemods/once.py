@@ -261,8 +261,7 @@ class Once(Codemod):
 @once_a_file
 def _saved_open(facts: Facts) -> list[tuple[ast.Call, ast.Call]]:
     """The statements `torch.save(x, open(path, "wb"))`, and what they open."""
-    saves = [c for c in facts.walk(ast.Call) if facts.names.resolve(c.func) == "torch.save"]
-    alone = [c for c in saves if isinstance(facts.scopes.parents.get(c), ast.Expr)]
+    alone = [c for c in facts.called.get("torch.save", ()) if isinstance(facts.scopes.parents.get(c), ast.Expr)]
     return [(c, opened) for c in alone if (opened := opened_for(facts, c)) is not None]
 
 

@@ -28,6 +28,7 @@ from ..facts.nodes import walk
 from ..facts.operands import ATOM, closed
 from ..facts.runtime_names import imported_as
 from ..facts.script import Facts
+from ..facts.spelled import spelled
 from ..facts.world import PEERS
 from ..facts.wrapped import CONVERTERS, WRAPPERS
 from ..report import Note
@@ -237,7 +238,7 @@ class PlainProcess(Codemod):
                 says = f"`{facts.short(a)}` removed: nothing was summed over processes"
                 yield Change(a, self.edit(facts, a, says), None, (a,))
         for s in facts.walk(ast.Assign):  # avg = avg / world
-            q, t = s.value, ast.unparse(s.targets[0])
+            q, t = s.value, spelled(s.targets[0])
             if len(s.targets) == 1 and isinstance(q, ast.BinOp) and ast.unparse(q.left) == t and found.divides_a_sum(q):
                 says = f"`{facts.short(s)}` removed: nothing was summed over processes"
                 yield Change(s, self.edit(facts, s, says), None, (s,))

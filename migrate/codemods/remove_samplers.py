@@ -54,7 +54,7 @@ class RemoveSamplers(Codemod):
         self._settled: set[ast.AST] = set()  # branches that become those of one process
         if told_not_to(facts):
             return
-        made = [c for c in facts.walk(ast.Call) if facts.names.resolve(c.func) == SAMPLER and not draws_all(c)]
+        made = [c for c in facts.called.get(SAMPLER, ()) if not draws_all(c)]
         chosen = {c for c in made if chosen_by_hand(facts, c)}
         handled = set(chosen)
         self._kept.update(chosen)

@@ -65,8 +65,11 @@ class RemoveUnusedDevices(Codemod):
 
     def _read_still(self, facts: Facts, gone: set[ast.AST]) -> Iterator[Note]:
         """Devices that lost a reader, and have another."""
+        lost = _names_in(gone)
         for scope in facts.scopes.by_node.values():
             for name, stores in scope.stores.items():
+                if name not in lost:
+                    continue
                 reads = list(facts.scopes.reads(name, scope))
                 if not any(r in gone for r in reads):
                     continue
@@ -79,11 +82,13 @@ class RemoveUnusedDevices(Codemod):
                 yield Note(line, column + 1, self.code, f"`{name}` stays: line {left.lineno} reads it")
 
     def _names(self, facts: Facts, gone: set[ast.AST]) -> Iterator[Change]:
-        asked = _names_of_trainer(facts)
+        asked, lost = _names_of_trainer(facts), _names_in(gone)
         for scope in facts.scopes.by_node.values():
             if scope.is_class or (scope is facts.scopes.module and (facts.is_library or facts.named_by_text)):
                 continue
             for name, stores in scope.stores.items():
+                if name not in lost:
+                    continue
                 statements = [facts.scopes.parents.get(s) for s in stores]
                 live = [s for s in statements if s not in gone]
                 if not live or not all(isinstance(s, ast.Assign) for s in statements):
@@ -133,11 +138,13 @@ class RemoveUnusedDevices(Codemod):
         return asks
 
     def _parameters(self, facts: Facts, gone: set[ast.AST]) -> Iterator[Change]:
-        asked = _names_of_trainer(facts)
+        asked, lost = _names_of_trainer(facts), _names_in(gone)
         for node, scope in facts.scopes.by_node.items():
             if not isinstance(node, ast.FunctionDef) or node in gone:
                 continue
             for name, arg in scope.params.items():
+                if name not in lost:
+                    continue
                 reads = list(facts.scopes.reads(name, scope))
                 if name in asked or arg in gone or name in scope.stores or not any(r in gone for r in reads):
                     continue
@@ -204,6 +211,11 @@ class RemoveUnusedDevices(Codemod):
                 yield Change(node, self.edit(facts, node, says), None, (node,))
 
 
+def _names_in(gone: set[ast.AST]) -> set[str]:
+    """The names that are read in what goes: no other one loses a reader."""
+    return {n.id for n in gone if isinstance(n, ast.Name)}
+
+
 def _names_of_trainer(facts: Facts) -> set[str]:
     """What the Trainer's `accelerator=` is going to read."""
     chosen = accelerator(facts) if facts.lifting else None
@@ -212,13 +224,14 @@ def _names_of_trainer(facts: Facts) -> set[str]:
 
 def _is_empty(facts: Facts, block: list[ast.stmt], gone: set[ast.AST]) -> bool:
     """Whether what stood there is gone, in branches there too; a `pass` beside it is nothing."""
+    nothing = all(_is_nothing(facts, s, gone) for s in block)
+    return nothing and any(n in gone for s in block for n in walk(s))
 
-    def is_nothing(s: ast.stmt) -> bool:
-        if isinstance(s, ast.If) and s not in gone:
-            return only_asks(facts.names, s.test) and all(map(is_nothing, (*s.body, *s.orelse)))
-        return s in gone or isinstance(s, ast.Pass)
 
-    return all(map(is_nothing, block)) and any(n in gone for s in block for n in walk(s))
+def _is_nothing(facts: Facts, s: ast.stmt, gone: set[ast.AST]) -> bool:
+    if isinstance(s, ast.If) and s not in gone:
+        return only_asks(facts.names, s.test) and all(_is_nothing(facts, x, gone) for x in (*s.body, *s.orelse))
+    return s in gone or isinstance(s, ast.Pass)
 
 
 def _only_wraps(facts: Facts, block: ast.With | ast.Try, gone: set[ast.AST]) -> bool:

@@ -10,6 +10,7 @@ from ..facts.arguments import argument_at, entry
 from ..facts.nodes import walk
 from ..facts.operands import negated
 from ..facts.script import Facts
+from ..facts.spelled import spelled
 from .base import Change
 from .sampler_phases import OF_DATA, by_phase, evaluates
 from .sampler_uses import Use
@@ -26,7 +27,7 @@ def asks_of_data(test: ast.expr) -> bool:
 
 def asks_of_processes(test: ast.expr) -> bool:
     """Whether a condition tells several processes from one, by what it names: `args.local_rank == -1`."""
-    return bool(OF_PROCESSES.search(ast.unparse(test)))
+    return bool(OF_PROCESSES.search(spelled(test)))
 
 
 def said_by(facts: Facts, call: ast.Call) -> str | None:

@@ -24,9 +24,7 @@ class EmptyCache(Codemod):
     name = "empty-cache"
 
     def plan(self, facts: Facts) -> Iterator[Change]:
-        for call in facts.walk(ast.Call):
-            if facts.names.resolve(call.func) != "torch.cuda.empty_cache":
-                continue
+        for call in facts.called.get("torch.cuda.empty_cache", ()):
             holder = facts.scopes.parents.get(call)
             hot = facts.loops.hot(call)
             every = hot is not None and not hot.guarded

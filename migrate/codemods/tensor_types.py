@@ -38,11 +38,13 @@ class TensorTypes(Codemod):
             isinstance(k.value, str) and k.value.rpartition(".")[2] in DTYPES for k in facts.walk(ast.Constant)
         ):
             return
-        for call in facts.walk(ast.Call):
-            if facts.names.resolve(call.func) == "torch.set_default_tensor_type" and len(call.args) == 1:
+        for call in facts.called.get("torch.set_default_tensor_type", ()):
+            if len(call.args) == 1:
                 yield from self._default(facts, call)
         inside: set[ast.AST] = set()
-        if any(_cuda_type(facts, n) for n in (*facts.walk(ast.Attribute), *facts.walk(ast.Constant))):
+        attributes = [a for a in facts.walk(ast.Attribute) if _cuda_type(facts, a)]
+        texts = [text for text in facts.walk(ast.Constant) if _cuda_type(facts, text)]
+        if attributes or texts:
             yield from self._named(facts, inside)
             yield from self._kept(facts, inside)
             for branch in typed_branches(facts, lambda call: self._place(facts, call) is not None):
@@ -56,12 +58,12 @@ class TensorTypes(Codemod):
                 self._tell(
                     facts, choice, f"`{facts.short(choice)}` names a device: use a dtype, and the device of a tensor"
                 )
-        for a in facts.walk(ast.Attribute):
-            if a not in inside and _cuda_type(facts, a):
+        for a in attributes:
+            if a not in inside:
                 yield from self._used(facts, a, a.attr)
-        for text in facts.walk(ast.Constant):  # x.type("torch.cuda.FloatTensor")
+        for text in texts:  # x.type("torch.cuda.FloatTensor")
             up = facts.scopes.parents.get(text)
-            if text not in inside and isinstance(up, ast.Call) and _is_type(up) and _cuda_type(facts, text):
+            if text not in inside and isinstance(up, ast.Call) and _is_type(up):
                 yield from self._used(facts, text, str(text.value).rpartition(".")[2])
 
     def notes(self, facts: Facts) -> Iterator[Note]:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 def always_before(facts: Facts, s: ast.stmt, later: ast.stmt) -> bool:
     """Whether one statement has run wherever a later one of its function runs."""
     block = facts.scopes.block_of(s)
-    above = [later, *facts.scopes.ancestors(later)]
-    return any(x in above for x in block[block.index(s) + 1 :]) if block else False
+    above = {later, *facts.scopes.ancestors(later)}
+    return bool(block) and not above.isdisjoint(block[block.index(s) + 1 :])
 
 
 def last_of(facts: Facts, read: ast.Name, stores: list[ast.AST]) -> list[ast.AST]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from .nodes import FUNCTIONS, LOOPS, walk
+from .spelled import spelled
 from .tensor_methods import METHODS
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ def _owner(node: ast.expr) -> str:
     """`model` of `model.eval()`, and of `model.module`, which moves with it."""
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("eval", "train"):
         node = node.func.value
-    return ast.unparse(node).removesuffix(".module")
+    return spelled(node).removesuffix(".module")
 
 
 def _only_named(call: ast.Call, parents: dict[ast.AST, ast.AST]) -> bool:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .batch_elsewhere import place_of
 from .batch_functions import held
-from .batch_values import BATCH, Flow, Value
+from .batch_values import BATCH, Flow, Value, replace
 from .classes import Function
 from .nodes import walk
 from .other_files import OtherFile, There, found_there

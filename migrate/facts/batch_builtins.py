@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .batch_operations import PAIRS_UP
-from .batch_values import PLAIN, Value
+from .batch_values import PLAIN, Value, replace
 
 if TYPE_CHECKING:
     from .mixing import Run

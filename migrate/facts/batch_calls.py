@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -60,7 +59,7 @@ from .batch_operations import (
 )
 from .batch_pairs import distance
 from .batch_patterns import as_text, contracted, rearranged, text_of
-from .batch_values import PLAIN, REDUCED, Value
+from .batch_values import PLAIN, REDUCED, Value, replace
 from .batch_views import moved_by, numbers, one_each
 from .batch_vmap import mapped
 from .spelled import spelled

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .batch_builtins import by_places
 from .batch_functions import held, is_own, target_of
-from .batch_values import PLAIN, REDUCED, Value
+from .batch_values import PLAIN, REDUCED, Value, replace
 from .batch_vmap import names_around
-from .spelled import spelled
+from .spelled import dotted
 
 if TYPE_CHECKING:
     from .batch_calls import BatchCall
@@ -165,8 +164,7 @@ def one_of_several(of: BatchCall) -> Value | None:
 
 def applied(run: Run, call: ast.Call, full: str | None, args: list[Value]) -> Value | None:
     """`map(f, zs)`, `functools.reduce(f, zs)` and `itertools.starmap(f, pairs)` as calls of f; None for any other."""
-    named = isinstance(call.func, (ast.Name, ast.Attribute))
-    times = APPLIES.get(full or spelled(call.func)) if named else None
+    times = APPLIES.get(full or dotted(call.func) or "")
     if times is None or len(call.args) < 2 or any(isinstance(a, ast.Starred) for a in call.args):
         return None
     pairs = list(zip(call.args[1:], args[1:], strict=True))

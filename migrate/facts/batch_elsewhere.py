@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .arguments import is_static
 from .back_from_cpu import itself
 from .batch_choices import as_if
 from .batch_functions import constants, is_loss_class, makers
-from .batch_values import REDUCED, Flow, Value
+from .batch_values import REDUCED, Flow, Value, replace
 from .handed_back import handed_back
 from .other_files import OtherFile, There, defined_there, found_there
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .arguments import argument_at, is_none
-from .batch_values import Value
+from .batch_values import Value, replace
 from .batch_views import last_name
 
 if TYPE_CHECKING:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from .batch_values import REDUCED, Value
+from .batch_values import REDUCED, Value, replace
 from .weighed import asked, weighs
 
 if TYPE_CHECKING:

@@ -6,12 +6,11 @@ In a share of the batch a sample has another number. As a place (`out[torch.aran
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .arguments import argument_at
 from .batch_operations import KEEPS_SHAPE, OVER, REDUCES, SAME_ORDER, SIZES, TIMES
-from .batch_values import PLAIN, Value
+from .batch_values import PLAIN, Value, replace
 from .nodes import walk
 
 if TYPE_CHECKING:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 
-from .batch_values import Value
+from .batch_values import Value, replace
 from .nodes import walk
 
 VIEWS = ("view", "reshape", "unsqueeze", "contiguous", "expand", "flatten", "float", "long")

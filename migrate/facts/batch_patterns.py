@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from .batch_values import REDUCED, Value
+from .batch_values import REDUCED, Value, replace
 
 if TYPE_CHECKING:
     from .mixing import Run

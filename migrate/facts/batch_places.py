@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .batch_functions import held
 from .batch_numbers import EACH, WHOLE
-from .batch_values import REDUCED, Value
+from .batch_values import REDUCED, Value, replace
 from .batch_views import numbers
 
 if TYPE_CHECKING:

@@ -9,12 +9,11 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cached_property
 
 from .batch_operations import KEEPS_SHAPE, REDUCES, SWAPS
 from .batch_tensors import tensors_of
-from .batch_values import Value
+from .batch_values import Value, replace
 from .batch_views import numbers
 from .nodes import walk
 

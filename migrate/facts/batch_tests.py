@@ -6,6 +6,7 @@ import ast
 
 from .arguments import argument_at
 from .batch_views import numbers
+from .nodes import children
 
 OF_ALL = ("dtype", "device", "ndim", "dim", "requires_grad", "training", "is_cuda")  # the same of every share
 ASKS_KIND = ("isinstance", "hasattr", "callable", "type")
@@ -29,7 +30,7 @@ def asks_values(test: ast.AST, part: set[str]) -> bool:
             return numbers(asked) in ([], [0]) and asks_values(of, part)
         case ast.Call(func=ast.Name(id="len"), args=[sized]) if _is_shape(sized):
             return False
-    return any(asks_values(child, part) for child in ast.iter_child_nodes(test))
+    return any(asks_values(child, part) for child in children(test))
 
 
 def _of_shapes(test: ast.Compare) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import Any
 
 from .nodes import walk
 
@@ -72,6 +73,13 @@ class Value:
 
     def item(self, key: object) -> Value | None:
         return dict(self.items).get(key) if self.holds else None
+
+
+def replace(value: Value, **changes: Any) -> Value:
+    """What `dataclasses.replace` makes of a value, which would ask for each of its thirty fields."""
+    new = object.__new__(Value)
+    vars(new).update(vars(value), **changes)
+    return new
 
 
 PLAIN, REDUCED, BATCH = Value(), Value("reduced"), Value("batch")

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .batch_operations import SWAPS
-from .batch_values import Value
+from .batch_values import Value, replace
 
 if TYPE_CHECKING:
     from .mixing import Run
@@ -114,6 +113,12 @@ def one_each(listed: ast.expr | None) -> ast.expr | None:
 
 def numbers(node: ast.expr) -> list[int]:
     """The whole numbers that an expression such as `0`, `-1` or `(0, 2)` holds; none for any other."""
+    if isinstance(node, ast.Constant):
+        return [node.value] if type(node.value) is int else []
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
+        return [-n for n in numbers(node.operand)]
+    if not isinstance(node, (ast.UnaryOp, ast.Tuple, ast.List)):
+        return []
     try:
         value = ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):

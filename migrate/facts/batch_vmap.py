@@ -6,12 +6,11 @@ Source: https://docs.pytorch.org/docs/stable/generated/torch.vmap.html
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .arguments import argument_at
 from .batch_functions import held
-from .batch_values import Value
+from .batch_values import Value, replace
 from .batch_views import numbers
 from .nodes import walk
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from .devices import DEVICE_MAKERS
 from .nodes import walk
 from .script import Facts
+from .spelled import spelled
 
 OF_MACS = ("torch.backends.mps.is_available", "torch.mps.is_available")
 
@@ -105,6 +106,7 @@ def given_above(facts: Facts, branch: ast.If) -> list[ast.stmt]:
     holder = facts.scopes.parents.get(branch)
     block: list[ast.stmt] = getattr(holder, "body", [])
     above = block[block.index(branch) - 1] if branch in block[1:] else None
-    targets = [t for s in branch.body if isinstance(s, ast.Assign) for t in map(ast.unparse, s.targets)]
-    same = isinstance(above, ast.Assign) and [ast.unparse(t) for t in above.targets] == targets
-    return [above] if same and above is not None else []
+    if not isinstance(above, ast.Assign):
+        return []
+    targets = [t for s in branch.body if isinstance(s, ast.Assign) for t in map(spelled, s.targets)]
+    return [above] if [spelled(t) for t in above.targets] == targets else []

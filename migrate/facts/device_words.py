@@ -6,6 +6,7 @@ import ast
 import re
 
 from .nodes import walk
+from .spelled import spelled
 
 # `.to(rank)`: a number says which device
 INDEX_NAME = re.compile(
@@ -43,7 +44,7 @@ def number_of_card(node: ast.expr) -> ast.expr | None:
         return None
     if isinstance(node.op, ast.Add):
         made = node.right
-        return made.args[0] if isinstance(made, ast.Call) and ast.unparse(made.func) == "str" and made.args else None
+        return made.args[0] if isinstance(made, ast.Call) and spelled(made.func) == "str" and made.args else None
     return node.right if isinstance(node.op, ast.Mod) and not isinstance(node.right, ast.Tuple) else None
 
 
@@ -53,9 +54,9 @@ def is_index(node: ast.expr) -> bool:
         return isinstance(node.value, int) and not isinstance(node.value, bool)
     if isinstance(node, ast.Call):  # int(os.environ["LOCAL_RANK"]), dist.get_rank()
         keys = [n.value for n in walk(node) if isinstance(n, ast.Constant)]
-        return "LOCAL_RANK" in keys or ast.unparse(node.func).endswith(("get_rank", "get_local_rank"))
+        return "LOCAL_RANK" in keys or spelled(node.func).endswith(("get_rank", "get_local_rank"))
     if isinstance(node, ast.Subscript):  # device_ids[0], os.environ["LOCAL_RANK"]
-        return bool(re.search(r"(device|gpu)_?ids?$", ast.unparse(node.value), re.IGNORECASE))
+        return bool(re.search(r"(device|gpu)_?ids?$", spelled(node.value), re.IGNORECASE))
     last = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
     return bool(INDEX_NAME.match(last))
 

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from .nodes import walk
+from .spelled import spelled
 from .types_elsewhere import reads_of_types
 
 if TYPE_CHECKING:
@@ -48,9 +49,9 @@ def speaks_in_code(facts: Facts) -> bool:
         return True
     if not all(_follows_tensor(facts, a) for a in facts.attributes.get("to", ())):
         return True
-    named = [*(n.id for n in facts.walk(ast.Name)), *(k.arg or "" for k in facts.walk(ast.keyword))]
-    named += [f.name for f in facts.walk(ast.FunctionDef)] + [c.name for c in facts.walk(ast.ClassDef)]
-    return any(map(speaks, [*named, *(n.module or "" for n in facts.walk(ast.ImportFrom))]))
+    named = {*(n.id for n in facts.walk(ast.Name)), *(k.arg or "" for k in facts.walk(ast.keyword))}
+    named |= {f.name for f in facts.walk(ast.FunctionDef)} | {c.name for c in facts.walk(ast.ClassDef)}
+    return any(map(speaks, named)) or any(speaks(n.module or "") for n in facts.walk(ast.ImportFrom))
 
 
 def _follows_tensor(facts: Facts, to: ast.Attribute) -> bool:
@@ -143,12 +144,12 @@ class Hosts:
             return False
         if isinstance(node, ast.Call) and node.args and self._is_host(node.args[0], within):
             return True
-        if isinstance(node, (ast.Name, ast.Attribute)) and self.names_others and ast.unparse(node) not in within:
-            own = (*within, ast.unparse(node))
+        if isinstance(node, (ast.Name, ast.Attribute)) and self.names_others and spelled(node) not in within:
+            own = (*within, spelled(node))
             others = [v for v in self._values(node) if not _reads(v, own[-1])]
             if others and all(not isinstance(v, ast.Name) and self._is_host(v, own) for v in others):
                 return True
-        named = ast.unparse(node).rpartition(".")[2] if isinstance(node, (ast.Name, ast.Attribute)) else ""
+        named = spelled(node).rpartition(".")[2] if isinstance(node, (ast.Name, ast.Attribute)) else ""
         return not within and named.lower() not in ("device", "dev") and self._is_chosen(node)
 
     @cached_property
@@ -185,14 +186,14 @@ class Hosts:
         if node not in self._chosen:
             self._chosen[node] = False  # while it is found
             choices = self._choices(node)
-            hosts = [c for c, _ in choices if self._is_host(c, (ast.unparse(node),))]
+            hosts = [c for c, _ in choices if self._is_host(c, (spelled(node),))]
             others = [c for c, _ in choices if c not in hosts]
-            itself = any(_reads(c, ast.unparse(node)) for c in others)
+            itself = any(_reads(c, spelled(node)) for c in others)
             tests = [test for _, test in choices if test is not None]
             asks = not tests or itself or any(map(self._asks_for_card, tests))
             fit = [isinstance(c, (ast.Name, ast.Attribute, ast.Subscript, ast.Constant)) for c in others]
             if isinstance(node, (ast.Name, ast.Attribute)):  # not one that says in one place what the device is
-                fit = [isinstance(c, ast.Name) or ast.unparse(c).startswith("self.") for c in others]
+                fit = [isinstance(c, ast.Name) or spelled(c).startswith("self.") for c in others]
             self._chosen[node] = bool(hosts and others) and not asks and all(fit)
         return self._chosen[node]
 
@@ -215,8 +216,8 @@ class Hosts:
         if not isinstance(flag, (ast.Name, ast.Attribute, ast.Compare, ast.BoolOp)):
             return True  # what a call or the environment says may be about cards
         named = [v for n in walk(test) if isinstance(n, (ast.Name, ast.Attribute)) for v in self._values(n)]
-        return any(ASKS_FOR_CARD.search(ast.unparse(part)) for part in (test, *named))
+        return any(ASKS_FOR_CARD.search(spelled(part)) for part in (test, *named))
 
 
 def _reads(value: ast.expr, name: str) -> bool:
-    return any(isinstance(n, (ast.Name, ast.Attribute)) and ast.unparse(n) == name for n in walk(value))
+    return any(isinstance(n, (ast.Name, ast.Attribute)) and spelled(n) == name for n in walk(value))

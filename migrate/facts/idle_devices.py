@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from .cpu_types import DTYPES
 from .hosts import KEEP_ORDER, speaks
 from .nodes import walk
+from .spelled import spelled
 
 if TYPE_CHECKING:
     from .script import Facts
@@ -42,10 +43,12 @@ def places_nothing(facts: Facts) -> bool:
         return False
     if any(speaks(n.module or "") or any(speaks(a.name) for a in n.names) for n in facts.walk(ast.ImportFrom)):
         return False
-    parts = [a for a in facts.walk(ast.Attribute) if speaks(a.attr) or (a.attr in MOVES and not _casts(facts, a))]
+    said = {*filter(speaks, facts.attributes)}
+    parts = [a for a in facts.walk(ast.Attribute) if a.attr in said or (a.attr in MOVES and not _casts(facts, a))]
     if any(_may_move(facts, a) for a in parts):
         return False
-    named = [n for n in facts.walk(ast.Name) if speaks(n.id)]
+    said = {*filter(speaks, {n.id for n in facts.walk(ast.Name)})}
+    named = [n for n in facts.walk(ast.Name) if n.id in said]
     texts = [c for c in facts.walk(ast.Constant) if isinstance(c.value, str) and speaks(c.value)]
     return all(_is_idle(facts, n, frozenset()) for n in (*parts, *named, *texts))
 
@@ -123,4 +126,4 @@ def _is_option(call: ast.Call) -> bool:
 
 def _shows(call: ast.Call) -> bool:
     """`print(...)` and what tells a log."""
-    return ast.unparse(call.func) in SAYS and not any(isinstance(n, ast.NamedExpr) for n in walk(call))
+    return spelled(call.func) in SAYS and not any(isinstance(n, ast.NamedExpr) for n in walk(call))

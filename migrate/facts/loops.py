@@ -62,6 +62,7 @@ class Loops:
         self.nodes = nodes or names.nodes
         self._of_function: dict[ast.AST, Hot | None] = {}
         self._taken: dict[ast.AST, bool] = {}
+        self._models: dict[str, bool] = {}  # whether a name is one of a model
 
     # -- what a caller asks -----------------------------------------------------------------------------------------
 
@@ -141,7 +142,9 @@ class Loops:
         return self.is_model_name(last)
 
     def is_model_name(self, name: str) -> bool:
-        return bool(MODEL_NAME.search(name)) or name in self._module_names
+        if name not in self._models:
+            self._models[name] = bool(MODEL_NAME.search(name)) or name in self._module_names
+        return self._models[name]
 
     # -- loops ------------------------------------------------------------------------------------------------------
 

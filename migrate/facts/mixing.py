@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 from copy import copy
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -29,7 +28,7 @@ from .batch_places import column, indexed
 from .batch_shapes import Shapes
 from .batch_tensors import losses_of
 from .batch_tests import asks_values
-from .batch_values import BUFFER, PLAIN, REDUCED, Flow, Value
+from .batch_values import BUFFER, PLAIN, REDUCED, Flow, Value, replace
 from .batch_views import numbers
 from .classes import Function
 from .nodes import walk

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property, wraps
+from functools import cached_property
 from typing import Any, TypeVar, cast, overload
 
 from .annotated import Annotated
@@ -46,6 +46,7 @@ _FIELDS = _children_fields(_PLAIN)
 ALL_FIELDS = _children_fields(_PLAIN - {"names", "type_params"})  # with aliases and type variables
 if alias := getattr(ast, "TypeAlias", None):
     ALL_FIELDS[alias] = alias._fields
+WITH_GAPS = {ast.Dict, ast.arguments}  # that have lists with None among the nodes: of `**options`, of no default
 
 
 def children(node: ast.AST) -> list[ast.AST]:
@@ -54,30 +55,33 @@ def children(node: ast.AST) -> list[ast.AST]:
     for field in ALL_FIELDS[node.__class__]:
         value = getattr(node, field, None)
         if value.__class__ is list:
-            found += value if None not in value else [v for v in value if v is not None]
+            found += value
         elif value is not None:
             found.append(value)
-    return found
+    return found if node.__class__ not in WITH_GAPS else [n for n in found if n is not None]
 
 
-_answers: list[dict[ast.AST, Any]] = []  # of every question that is asked once a node
+class Answers(dict[N, T]):
+    """What a question has for answers, by the nodes that it was asked of."""
+
+    def __init__(self, question: Callable[[N], T]) -> None:
+        super().__init__()
+        self.question = question
+
+    def __missing__(self, node: N) -> T:
+        answer = self[node] = self.question(node)
+        return answer
+
+
+_answers: list[dict[Any, Any]] = []  # of every question that is asked once a node
 _by_kind: defaultdict[type, dict[ast.AST, list[ast.AST]]] = defaultdict(dict)  # what `walk` found
 
 
 def once_a_node(question: Callable[[N], T]) -> Callable[[N], T]:
     """Keeps the answer about a node until a file is done (`forget_nodes`): trees do not change."""
-    answers: dict[N, T] = {}
-    _answers.append(answers)  # type: ignore[arg-type]
-
-    @wraps(question)
-    def asked(node: N) -> T:
-        try:
-            return answers[node]
-        except KeyError:
-            answer = answers[node] = question(node)
-            return answer
-
-    return asked
+    answers = Answers(question)
+    _answers.append(answers)
+    return answers.__getitem__  # what is known is told without a call of Python's
 
 
 def forget_nodes() -> None:
@@ -94,7 +98,7 @@ def below(node: ast.AST) -> list[ast.AST]:
         for field in fields[n.__class__]:
             value = getattr(n, field, None)
             if value.__class__ is list:
-                found += value if None not in value else [v for v in value if v is not None]
+                found += value if n.__class__ not in WITH_GAPS else [v for v in value if v is not None]
             elif value is not None:
                 found.append(value)
     return found
@@ -109,13 +113,16 @@ def walk(node: ast.AST, kind: type[N] | None = None) -> Sequence[ast.AST]:
     if kind is None:
         return [node, *below(node)]
     known = _by_kind[kind]
-    try:
-        return known[node]
-    except KeyError:
-        wanted = (kind, Annotated) if kind is ast.Assign else (kind,)
-        found = [n for n in below(node) if n.__class__ in wanted]
-        known[node] = [node, *found] if node.__class__ in wanted else found
-        return known[node]
+    found = known.get(node)
+    if found is None:
+        if kind is ast.Assign:
+            found = [n for n in below(node) if n.__class__ is ast.Assign or n.__class__ is Annotated]
+        else:
+            found = [n for n in below(node) if n.__class__ is kind]
+        if node.__class__ is kind or (kind is ast.Assign and node.__class__ is Annotated):
+            found.insert(0, node)
+        known[node] = found
+    return found
 
 
 def with_annotated(by_type: dict[type, list[ast.AST]]) -> None:
@@ -226,7 +233,7 @@ def walk_own(body: list[ast.stmt]) -> Iterator[ast.AST]:
         yield node
         if isinstance(node, (*FUNCTIONS, ast.Lambda, ast.ClassDef)):
             continue
-        stack.extend(reversed(list(ast.iter_child_nodes(node))))
+        stack += reversed(children(node))
 
 
 def is_main_guard(test: ast.expr) -> bool:

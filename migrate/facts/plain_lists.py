@@ -9,6 +9,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from .nodes import walk
+from .spelled import spelled
 
 if TYPE_CHECKING:
     from .script import Facts
@@ -40,7 +41,7 @@ def in_plain_list(facts: Facts, node: ast.expr) -> bool:
                 return False
             up = facts.scopes.parents.get(read)
             if isinstance(up, ast.Assign) and up.value is read:  # self.layers = layers
-                pending += [ast.unparse(t) for t in up.targets]
+                pending += [spelled(t) for t in up.targets]
     return any(name.startswith("self.") for name in names)
 
 
@@ -70,17 +71,17 @@ def _list_of(facts: Facts, node: ast.expr) -> str | None:
     if isinstance(up, ast.Assign) and len(up.targets) == 1:
         target = up.targets[0]
         if isinstance(target, ast.Subscript) and not inside:  # self.heads["a"] = nn.Linear(2, 2)
-            return ast.unparse(target.value)
-        return ast.unparse(target) if inside and isinstance(target, (ast.Name, ast.Attribute)) else None
+            return spelled(target.value)
+        return spelled(target) if inside and isinstance(target, (ast.Name, ast.Attribute)) else None
     added = isinstance(up, ast.Call) and isinstance(up.func, ast.Attribute) and up.func.attr in ADDS
-    if isinstance(up, ast.Call) and ast.unparse(up.func) == "object.__setattr__" and ast.unparse(up.args[0]) == "self":
+    if isinstance(up, ast.Call) and spelled(up.func) == "object.__setattr__" and spelled(up.args[0]) == "self":
         return HIDDEN
-    return ast.unparse(up.func.value) if added else None  # type: ignore[union-attr]
+    return spelled(up.func.value) if added else None  # type: ignore[union-attr]
 
 
 def _reads(c: ast.ClassDef, name: str) -> list[ast.expr]:
     kind = ast.Attribute if "." in name else ast.Name
-    return [n for n in walk(c) if isinstance(n, kind) and isinstance(n.ctx, ast.Load) and ast.unparse(n) == name]
+    return [n for n in walk(c) if isinstance(n, kind) and isinstance(n.ctx, ast.Load) and spelled(n) == name]
 
 
 def _is_registered(facts: Facts, read: ast.expr) -> bool:

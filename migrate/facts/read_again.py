@@ -16,6 +16,7 @@ from .in_course import function_around
 from .loops import last_part
 from .nodes import walk
 from .script import once_a_file
+from .spelled import spelled
 from .written_files import written_by
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def read_again(facts: Facts, call: ast.Call, path: ast.expr) -> bool:
     """Whether anything in the project may read what a call writes at a path."""
     names = last_parts(facts, path)
     words = _words(facts, path)
-    asked = [_listed_or_started(facts.text.text), *(o.once(_listed_or_started) for o in facts.others)]
+    asked = [_listed_or_started_here(facts), *(o.once(_listed_or_started) for o in facts.others)]
     if _is_returned(facts, call, path) or any(words & found for own in asked for found in own):
         return True
     if any(may_be_one(a, b) for b in _read_parts(facts) for a in names):
@@ -68,8 +69,8 @@ def _is_returned(facts: Facts, call: ast.Call, path: ast.expr) -> bool:
     """Whether the function that writes it gives the path back, for others to read."""
     f = function_around(facts, call)
     returned = [n.value for n in walk(f, ast.Return)] if f is not None else []
-    text = ast.unparse(path) if returned else ""
-    return any(v is not None and ast.unparse(e) == text for v in returned for e in walk(v or path))
+    text = spelled(path) if returned else ""
+    return any(v is not None and spelled(e) == text for v in returned for e in walk(v or path))
 
 
 def _listed_or_started(text: str) -> list[set[str]]:
@@ -82,6 +83,11 @@ def _listed_or_started(text: str) -> list[set[str]]:
             continue  # whether there is anything in it
         found.append(set(WORD.findall("\n".join(lines[: 1 if LISTS.match(m[0]) else 3]))))
     return found
+
+
+@once_a_file
+def _listed_or_started_here(facts: Facts) -> list[set[str]]:
+    return _listed_or_started(facts.text.text)
 
 
 def _words(facts: Facts, path: ast.expr, depth: int = 0) -> set[str]:
@@ -228,11 +234,16 @@ def _given_to(facts: Facts, e: ast.expr, name: str, home: Scope | None, depth: i
         given = [s.value for s in stores if isinstance(s, ast.Assign)]
     given = [v for v in given if not isinstance(v, ast.Constant) or isinstance(v.value, str)]
     found = set().union(*(last_parts(facts, v, depth + 1) for v in given)) if depth < 4 else set()
-    if f"--{name.replace('_', '-')}" in facts.text.text.replace("_", "-"):
+    if f"--{name.replace('_', '-')}" in _with_hyphens(facts):
         option = rf"""["']--{name.replace("_", "[-_]")}["'][^)]*default=["']([^"']+)"""
         said = re.search(option, facts.text.text)
         found |= {said[1].rstrip("/").rpartition("/")[2]} if said is not None else set()
     return found
+
+
+@once_a_file
+def _with_hyphens(facts: Facts) -> str:
+    return facts.text.text.replace("_", "-")
 
 
 def _of_calls(facts: Facts, f: ast.AST, name: str) -> list[ast.expr]:

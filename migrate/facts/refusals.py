@@ -54,7 +54,8 @@ class Refusal:
 
 def refusal(facts: Facts) -> Refusal | None:
     """Why a script is left as it is; None when it is not."""
-    for call in facts.walk(ast.Call):
+    told = any(full.startswith(tuple(WAYS_OF_THEIR_OWN)) for full in facts.called)
+    for call in facts.walk(ast.Call) if told else ():
         full = facts.names.resolve(call.func) or ""
         for start, why in WAYS_OF_THEIR_OWN.items():
             if full.startswith(start) and (start in ALWAYS or not is_optional(facts, call)):

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from .nodes import ALL_FIELDS, children, walk
+from .nodes import ALL_FIELDS, WITH_GAPS, children, walk
 
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -63,6 +63,7 @@ class Scope:
         self.globals: set[str] = set()  # nonlocal names among them
         self.nonlocals: set[str] = set()
         self.children: list[Scope] = []
+        self._homes: dict[str, Scope | None] = {}  # what `lookup` found
 
     @property
     def is_class(self) -> bool:
@@ -77,8 +78,18 @@ class Scope:
         for below in self.children:
             yield from below.read()
 
+    def forget(self) -> None:
+        """What holds it in a cycle."""
+        self.children.clear()
+        self._homes.clear()
+
     def lookup(self, name: str) -> Scope | None:
         """The scope that a name read here belongs to; None for builtins and unknown names."""
+        if name not in self._homes:
+            self._homes[name] = self._home_of(name)
+        return self._homes[name]
+
+    def _home_of(self, name: str) -> Scope | None:
         scope: Scope | None = self
         while scope is not None:
             if name in scope.globals and name not in scope.nonlocals:
@@ -101,7 +112,7 @@ class Scopes:
         self.tree = tree
         self.parents: dict[ast.AST, ast.AST] = {}  # of all nodes, in the order of the text, the outer ones first
         self.by_node: dict[ast.AST, Scope] = {}
-        self.of_name: dict[ast.Name, Scope] = {}
+        self.of_name: dict[ast.AST, Scope] = {}  # of its names
         self.hidden: set[ast.Name] = set()  # names that a comprehension binds for itself, there
         self._of_generators: set[str] = set()  # what any comprehension binds
         self._readers: dict[str, list[Scope]] | None = None  # those that read a name, once it is asked
@@ -142,9 +153,11 @@ class Scopes:
                 for field in fields[kind]:
                     value = getattr(node, field, None)
                     if value.__class__ is list:
-                        below += value if None not in value else [v for v in value if v is not None]
+                        below += value
                     elif value is not None:
                         below.append(value)
+                if kind in WITH_GAPS:
+                    below = [n for n in below if n is not None]
             for child in below:
                 parents[child] = node
             stack += below[::-1]
@@ -237,8 +250,9 @@ class Scopes:
 
     def scope_of(self, node: ast.AST) -> Scope:
         """The scope that a node is evaluated in."""
-        if isinstance(node, ast.Name) and node in self.of_name:
-            return self.of_name[node]
+        own = self.of_name.get(node)
+        if own is not None:
+            return own
         up: ast.AST | None = self.parents.get(node)
         while up is not None and up not in self.by_node:
             up = self.parents.get(up)

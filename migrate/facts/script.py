@@ -169,9 +169,10 @@ class Facts:
         """Nothing is known any more, and nothing kept; see `of_one_file`."""
         if "scopes" in vars(self):
             for scope in self.scopes.by_node.values():
-                scope.children.clear()
-        if "devices" in vars(self):
-            vars(self.devices).clear()
+                scope.forget()
+        for part in ("devices", "worlds"):
+            if part in vars(self):
+                vars(vars(self)[part]).clear()
         vars(self).clear()
 
     def after(self, text: str) -> Facts:
@@ -252,6 +253,15 @@ class Facts:
             found.setdefault(a.attr, []).append(a)
         return found
 
+    @cached_property
+    def called(self) -> dict[str, list[ast.Call]]:
+        """The calls of what imports give, by its full name."""
+        found: dict[str, list[ast.Call]] = {}
+        for call in self.walk(ast.Call):
+            if (full := self.names.resolve(call.func)) is not None:
+                found.setdefault(full, []).append(call)
+        return found
+
     def stores_of(self, name: str) -> list[ast.Attribute]:
         """Where attributes of that name are given values."""
         return [a for a in self.attributes.get(name, ()) if isinstance(a.ctx, ast.Store)]
@@ -325,15 +335,18 @@ class Facts:
         return Formatted(self)
 
 
+UNASKED: Any = object()
+
+
 def once_a_file(question: Callable[Concatenate[Facts, P], T]) -> Callable[Concatenate[Facts, P], T]:
     """Keeps the answers to a question of a file's facts and its nodes: neither text nor tree changes."""
 
     @wraps(question)
     def asked(facts: Facts, *of: P.args, **named: P.kwargs) -> T:
         key = (question, of)
-        if key not in facts.answers:
-            facts.answers[key] = question(facts, *of, **named)
-        answer: T = facts.answers[key]
+        answer: T = facts.answers.get(key, UNASKED)
+        if answer is UNASKED:
+            answer = facts.answers[key] = question(facts, *of, **named)
         return answer
 
     return asked

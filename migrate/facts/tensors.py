@@ -64,8 +64,8 @@ class Tensors:
     @cached_property
     def _optimized(self) -> list[ast.expr]:
         """What an optimizer is given by itself."""
-        calls = [c for c in self.facts.walk(ast.Call) if c.args]
-        made = [c for c in calls if (self.facts.names.resolve(c.func) or "").startswith("torch.optim.")]
+        names = [full for full in self.facts.called if full.startswith("torch.optim.")]
+        made = [c for full in names for c in self.facts.called[full] if c.args]
         return [e for c in made for n in walk(c.args[0]) if isinstance(n, (ast.List, ast.Tuple)) for e in n.elts]
 
     def is_optimized(self, node: ast.AST) -> bool:

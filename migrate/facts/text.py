@@ -24,6 +24,8 @@ OF_KINDS: dict[type, list[str]] = {
 
 def lines_of(text: str) -> list[str]:
     """The lines of a text as Python counts them, without their ends."""
+    if "\r" not in text:
+        return text.removesuffix("\n").split("\n") if text else []
     return [line.rstrip("\r\n") for line in _with_ends(text)]
 
 
@@ -71,7 +73,7 @@ class Text:
         return len(self.text[start:stop].encode("utf-8")[:utf8_column].decode("utf-8", "ignore"))
 
     def offset(self, line: int, utf8_column: int) -> int:
-        return self.starts[line - 1] + self.column(line, utf8_column)
+        return self.starts[line - 1] + (utf8_column if self._ascii else self.column(line, utf8_column))
 
     def span(self, node: ast.AST) -> tuple[int, int]:
         """First and one past the last character of a node; a decorated definition starts at its first decorator."""

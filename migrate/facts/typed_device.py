@@ -17,8 +17,8 @@ CARDS = re.compile(r"((device|gpu)_?(id|idx|list)s?|gpus)\Z", re.IGNORECASE)
 
 def typed_device(facts: Facts) -> str | None:
     """`torch.device(args.device)`: the user types the device, its kind is the accelerator."""
-    for call in facts.walk(ast.Call):
-        if facts.names.resolve(call.func) == "torch.device" and len(call.args) == 1 and not call.keywords:
+    for call in facts.called.get("torch.device", ()):
+        if len(call.args) == 1 and not call.keywords:
             value = call.args[0]
             device = facts.text.get(call.func)
             if isinstance(value, ast.Attribute) and isinstance(value.value, ast.Name):

@@ -17,7 +17,7 @@ from .arguments import default_of
 from .constants_elsewhere import keys_of
 from .environment import ASKING, is_environment
 from .given_values import GivenValues, by_name, rank_by_name
-from .nodes import walk
+from .nodes import children, walk
 from .process_names import LAUNCHED, RANK_NAME, RANK_VARIABLES, RANKS, WORLD_NAME, WORLD_VARIABLES, D
 from .process_names import WORLDS as WORLD_CALLS
 from .reached import Reached
@@ -393,7 +393,7 @@ def _is_own(node: ast.expr) -> TypeGuard[ast.Attribute]:
 
 def own_nodes(f: ast.AST) -> Iterator[ast.AST]:
     """The nodes of a function, not those of functions and classes in it."""
-    for child in ast.iter_child_nodes(f):
+    for child in children(f):
         if not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
             yield child
             yield from own_nodes(child)

@@ -17,7 +17,7 @@ from ..facts.loops import last_part
 from ..facts.nodes import walk
 from ..facts.other_files import found_there
 from ..facts.script import Facts, once_a_file
-from ..facts.spelled import spelled
+from ..facts.spelled import are_alike, spelled
 from .loaders import values_of
 from .networks import OF_A_NETWORK
 from .optimizers import attribute_values, is_none
@@ -136,6 +136,5 @@ def _is_given_networks(facts: Facts, node: ast.expr, last: str, asked: set[objec
         return True
     else:
         values = values_of(facts, last, scope)
-    own = spelled(node)
-    shown = [v for v in values if not is_none(v) and spelled(itself(v)) != own]
+    shown = [v for v in values if not is_none(v) and not are_alike(itself(v), node)]
     return bool(shown) and all(_is_network(facts, v, asked) for v in shown)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ..facts.nodes import once_a_node, walk
 from ..facts.scopes import Scope
@@ -35,8 +36,7 @@ RESERVED = frozenset(
 )
 
 
-@dataclass(frozen=True)
-class Variable:
+class Variable(NamedTuple):
     """A name as one variable: `owner` is the function whose local it is, or "" for the trunk."""
 
     owner: str
@@ -107,6 +107,7 @@ class Binder:
             if p is not None and p.function is not None and p.call is not None:
                 self._given[p.function.name] = given_arguments(p.function, p.call)
         self.adopted = self._adopted() if self.trunk_scope.node is not facts.tree else set()
+        self._known: dict[ast.Name, Variable | ast.expr | None] = {}  # what `variable` told
 
     def _adopted(self) -> set[str]:
         module, chunks = self.facts.scopes.module, chunks_of(self.facts, self.recipe)
@@ -128,11 +129,13 @@ class Binder:
         """The variable of a name in a chunk, the expression its parameter is given, or None for globals, builtins, and
         what a comprehension binds for itself.
         """
-        if name in self.facts.scopes.hidden:
-            return None
-        scope = self.facts.scopes.scope_of(name)
-        home = scope.lookup(name.id)
-        if home is None:
+        if name not in self._known:
+            self._known[name] = self._variable(name)
+        return self._known[name]
+
+    def _variable(self, name: ast.Name) -> Variable | ast.expr | None:
+        home = self.facts.scopes.scope_of(name).lookup(name.id)
+        if home is None or name in self.facts.scopes.hidden:
             return None
         node = home.node
         if isinstance(node, ast.FunctionDef) and node.name in self._given and home is not self.trunk_scope:
@@ -334,9 +337,14 @@ def _in_every_step(recipe: Recipe, binder: Binder, name: str) -> bool:
     body = recipe.train.body
     if name in stored([recipe.epoch_loop]):
         return False
-    leaves = (i for i, s in enumerate(body) if any(isinstance(n, LEAVES) for n in walk(s)))
+    leaves = (i for i, s in enumerate(body) if _leaves(s))
     read = {n for s in body[: next(leaves, None)] if name in surely_read(s) for n in names_of(s) if n.id == name}
     return bool(read) and name not in stored(body) and all(binder.variable(n) == Variable("", name) for n in read)
+
+
+@once_a_node
+def _leaves(s: ast.stmt) -> bool:
+    return any(isinstance(n, LEAVES) for n in walk(s))
 
 
 def _defines(s: ast.stmt, name: str) -> bool:

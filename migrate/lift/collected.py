@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ..facts.arguments import given_to
-from ..facts.nodes import walk
+from ..facts.nodes import children, walk
 from ..facts.other_files import found_there
 from ..facts.script import Facts
 from .chunks import Binder, Chunk, Variable, given_arguments
@@ -31,6 +31,10 @@ STEPS = (
 )  # fmt: skip
 LOOKS_UP = ("setdefault", "get")
 FILLS = ("append", "update", "add", "extend", "push", "record", "add_")
+# what binds names, and `p.grad`
+BINDING = (
+    ast.For, ast.comprehension, ast.Attribute, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr, ast.withitem
+)  # fmt: skip
 
 
 @dataclass
@@ -306,14 +310,14 @@ def _weights(body: list[ast.stmt], own: set[str]) -> set[str]:
     found: set[str] = set()
     others = {n.arg for s in body for n in walk(s, ast.arg)}
     for s in body:
-        for n in walk(s):
+        for n in (n for n in walk(s) if isinstance(n, BINDING)):
             if isinstance(n, (ast.For, ast.comprehension)) and _goes_through_weights(n.iter, own):
                 found |= {t.id for t in walk(n.target, ast.Name)}
             elif isinstance(n, (ast.For, ast.comprehension)):
                 others |= {t.id for t in walk(n.target, ast.Name)}
             elif isinstance(n, ast.Attribute) and n.attr == "grad" and isinstance(n.value, ast.Name):
                 others.add(n.value.id)  # which may be those of a share
-            elif isinstance(n, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr, ast.withitem)):
+            elif not isinstance(n, ast.Attribute):
                 others |= stored([n]) if isinstance(n, ast.stmt) else {t.id for t in walk(n, ast.Name)}
     return found - others
 
@@ -360,7 +364,7 @@ def _is_sum(facts: Facts, value: ast.AST, own: set[str]) -> bool:
         return known and not value.keywords and all(_is_sum(facts, a, own) for a in value.args)
     if not isinstance(value, (ast.BinOp, ast.UnaryOp, ast.Compare, ast.IfExp, ast.Constant)):
         return False
-    below = [n for n in ast.iter_child_nodes(value) if isinstance(n, ast.expr)]
+    below = [n for n in children(value) if isinstance(n, ast.expr)]
     return all(_is_sum(facts, n, own) for n in below)
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from ..facts.nodes import walk
 from ..facts.script import Facts
+from ..facts.spelled import spelled
 from .as_often import once_a_sample
 from .chunks import Binder, Chunk, Variable, Variables
 from .collected import filled_by, given_by, gone_through, handed_to, is_bar, is_global
@@ -75,11 +76,11 @@ def counters_of(
             ]
         except CannotLift as why:
             if training:
-                recipe.whole = why
+                recipe.whole = why.alone
                 found.clear()
                 recipe.taken_for.clear()
             else:
-                recipe.whole_evaluation, recipe.in_order = why, set()
+                recipe.whole_evaluation, recipe.in_order = why.alone, set()
     return found
 
 
@@ -207,7 +208,7 @@ def all_ranks_pass(facts: Facts, passing: DataPass, n: ast.AST, same: set[str], 
             return True
         if isinstance(up, ast.If):
             own_asked = any(x.id in own for x in walk(up.test, ast.Name)) or asks_touched(up.test, objects)
-            if own_asked or ONE_RANK.search(ast.unparse(up.test)):
+            if own_asked or ONE_RANK.search(spelled(up.test)):
                 return False
         elif not isinstance(up, kinds) or isinstance(up, (ast.Lambda, ast.IfExp, ast.BoolOp)):
             return False

@@ -25,7 +25,7 @@ def check_decisions(facts: Facts, train: DataPass) -> None:
 
 def _goes_elsewhere(s: ast.stmt, leaves: bool) -> bool:
     """Whether a statement makes a backward pass, or a step; `leaves`: where a `break` in it leaves the batches."""
-    if any(is_call_of(n, "backward") or is_call_of(n, "step") for n in walk(s)):
+    if any(is_call_of(n, "backward") or is_call_of(n, "step") for n in walk(s, ast.Call)):
         return True
     stack: list[ast.AST] = [s]
     while stack:

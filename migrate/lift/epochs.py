@@ -7,6 +7,7 @@ import ast
 from ..facts.nodes import walk
 from ..facts.operands import FACTOR, TERM, closed
 from ..facts.script import Facts
+from ..facts.spelled import spelled
 from .recipe import Recipe
 
 
@@ -36,7 +37,7 @@ def _beyond(first: ast.expr, last: ast.expr) -> ast.expr | None:
     """The n of `range(first, first + n)`."""
     if not isinstance(last, ast.BinOp) or not isinstance(last.op, ast.Add):
         return None
-    rest = [b for a, b in ((last.left, last.right), (last.right, last.left)) if ast.unparse(a) == ast.unparse(first)]
+    rest = [b for a, b in ((last.left, last.right), (last.right, last.left)) if spelled(a) == spelled(first)]
     return rest[0] if rest else None
 
 

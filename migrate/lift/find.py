@@ -13,6 +13,7 @@ from ..facts.arguments import argument
 from ..facts.nodes import walk
 from ..facts.of_inputs import training_backwards
 from ..facts.script import Facts
+from ..facts.spelled import spelled
 from .added import check_added
 from .fixed_sizes import fixed_size
 from .gradient_hooks import changed_gradients
@@ -81,7 +82,7 @@ def find(facts: Facts, loops: Outline, lifts_evaluation: bool = True, automatic:
     try:
         evaluate, between, after = _evaluation(facts, rest, epoch_loop, lifts_evaluation)
     except CannotLift as why:
-        unlifted = why
+        unlifted = why.alone
     if evaluate is None and unlifted is None and (loop := _evaluating(facts, rest)) is not None:
         unlifted = CannotLift(loop, "what it goes over is not shown to be a DataLoader")
     passes = [p.function for p in (train, evaluate) if p is not None and p.function is not None]
@@ -103,7 +104,7 @@ def find(facts: Facts, loops: Outline, lifts_evaluation: bool = True, automatic:
             on_metric = monitored(facts, after if evaluate is not None else [*own, *between, *after], [*before, *rest])
             schedulers, after, between = _stepped_schedulers(facts, train, between, after, on_metric)
         except CannotLift as why:
-            step = manual_optimization(facts, train, backwards, why)
+            step = manual_optimization(facts, train, backwards, why.alone)
     recipe = Recipe(
         _enclosing_function(facts, epoch_loop),
         facts.scopes.block_of(epoch_loop),
@@ -216,7 +217,7 @@ def _batch_loop(facts: Facts, backwards: list[ast.Call]) -> ast.For:
     loop = (over_loader or stepping or common)[0]
     if not isinstance(loop, ast.For) or loop.orelse:
         raise CannotLift(loop, f"the batch loop {'has an else' if isinstance(loop, ast.For) else 'is a while loop'}")
-    if ast.unparse(backwards[0].func.value) in map(ast.unparse, walk(loop.target)):  # type: ignore[attr-defined]
+    if spelled(backwards[0].func.value) in map(spelled, walk(loop.target)):  # type: ignore[attr-defined]
         raise CannotLift(loop, "its losses are computed before the loop")
     return loop
 

@@ -44,7 +44,7 @@ def lift(
                 raise CannotLift(None, "its steps are by hand")
             lifted = _built(facts, recipe, accelerator, places)
         except CannotLift as why:
-            first = first or why
+            first = first or why.alone
             continue
         plan = "manual" if recipe.optimization.manual else "module"
         return _assemble(facts, recipe, lifted, imports), plan, lifted.edits, lifted.attention

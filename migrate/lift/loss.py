@@ -19,7 +19,7 @@ from .criteria import Body, Called, Criteria, is_loss_of_torch
 from .held_losses import Parts
 from .loss_parts import Key
 from .mixes import flow_of
-from .recipe import CannotLift, Recipe
+from .recipe import CannotLift, DataPass, Recipe
 
 OPERATIONS: dict[str, type[ast.operator]] = {
     "mul": ast.Mult, "multiply": ast.Mult, "div": ast.Div, "divide": ast.Div, "true_divide": ast.Div,
@@ -43,13 +43,22 @@ NORMS = ("norm", "vector_norm")
 def loss_reduction(facts: Facts, recipe: Recipe) -> str:
     """ "mean" or "sum"; CannotLift where a loss is neither, or adds a sum to a mean."""
     losses = recipe.optimization.differentiated
-    step = Reduction(facts, recipe.train.body, lambda: flow_of(facts, recipe.train))
-    shown = {loss: step.kind(loss) for loss in losses}
+    shown = _kinds(facts, recipe.train, losses)
     recipe.unshown = next((loss for loss, kind in shown.items() if kind is None), None)
     kinds = {kind or "mean" for kind in shown.values()}
     if len(kinds) > 1:
         raise CannotLift(losses[1], "some losses are sums over the batch, others means")
     return kinds.pop()
+
+
+def _kinds(facts: Facts, train: DataPass, losses: list[ast.expr]) -> dict[ast.expr, str | None]:
+    """What each loss of a step is; asked for what the step carries, and again for the step itself."""
+    key = (_kinds, tuple(train.body), tuple(losses))
+    if key not in facts.answers:
+        step = Reduction(facts, train.body, lambda: flow_of(facts, train))
+        facts.answers[key] = {loss: step.kind(loss) for loss in losses}
+    kinds: dict[ast.expr, str | None] = facts.answers[key]
+    return kinds
 
 
 def reduction_of(facts: Facts, node: ast.expr) -> str | None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import replace
 
 from ..facts.batch_operations import DECOMPOSED
-from ..facts.batch_values import BATCH, Flow, Value
+from ..facts.batch_values import BATCH, Flow, Value, replace
 from ..facts.loops import last_part
 from ..facts.nodes import walk
 from ..facts.one_number_items import one_number_places
@@ -145,7 +144,8 @@ def _is_named(e: ast.expr, name: str) -> bool:
 
 def _compares_elsewhere(facts: Facts) -> ast.Call | None:
     """A loss that this file imports under the name of one that compares samples: what it does cannot be followed."""
-    for call in facts.walk(ast.Call):
+    elsewhere = any(not full.startswith("torch.") and COMPARES.match(full.split(".")[-1]) for full in facts.called)
+    for call in facts.walk(ast.Call) if elsewhere else ():
         full = facts.names.resolve(call.func)
         if full is not None and not full.startswith("torch.") and COMPARES.match(full.split(".")[-1]):
             return call
@@ -154,7 +154,8 @@ def _compares_elsewhere(facts: Facts) -> ast.Call | None:
 
 def _weighs_elsewhere(facts: Facts) -> ast.Call | None:
     """A loss that this file imports and gives class weights, or a target that is left out: shares differ in those."""
-    for call in facts.walk(ast.Call):
+    elsewhere = any(not full.startswith("torch.") and A_LOSS.search(full.split(".")[-1]) for full in facts.called)
+    for call in facts.walk(ast.Call) if elsewhere else ():
         full = facts.names.resolve(call.func)
         if full is None or full.startswith("torch.") or not A_LOSS.search(full.split(".")[-1]):
             continue

@@ -225,7 +225,7 @@ def _may_call(facts: Facts, call: ast.Call, model: str) -> bool:
         return f.attr not in SAME_IN_BOTH
     given = given_to(call)
     local = local_function(facts, f) if isinstance(f, ast.Name) else None
-    if local is not None and any(is_call_of(n, m) for s in local.body for n in walk(s) for m in MODES):
+    if local is not None and any(is_call_of(n, m) for s in local.body for n in walk(s, ast.Call) for m in MODES):
         return False
     reads = local is not None and model in facts.scopes.by_node[local].loads
     full = facts.names.resolve(f) or ""

@@ -261,7 +261,7 @@ class ModuleBuilder(ChunkLines):
 
     def _configure_optimizers(self) -> list[str]:
         if not self.configured.optimizers:
-            steps = any(is_call_of(n, "step") for s in self.recipe.train.body for n in walk(s))
+            steps = any(is_call_of(n, "step") for s in self.recipe.train.body for n in walk(s, ast.Call))
             does = "the step has its own optimizers" if steps else "the step itself changes the weights"
             if not steps and stepped_elsewhere(self.facts) is not None:
                 does = "the script steps its optimizer elsewhere"

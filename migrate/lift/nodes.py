@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from ..facts.nodes import COMPREHENSIONS, children, once_a_node, walk
 from ..facts.script import Facts
@@ -10,14 +11,10 @@ from ..facts.script import Facts
 OWN_SCOPE = {ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef}
 
 
-def walk_here(node: ast.AST) -> list[ast.AST]:
-    """ast.walk without the bodies of nested functions and classes."""
-    return [node, *_below_here(node)]
-
-
 @once_a_node
-def _below_here(node: ast.AST) -> list[ast.AST]:
-    found: list[ast.AST] = []
+def walk_here(node: ast.AST) -> Sequence[ast.AST]:
+    """ast.walk without the bodies of nested functions and classes."""
+    found = [node]
     stack = children(node)
     while stack:
         n = stack.pop()

@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from ..facts.nodes import children, once_a_node, walk
 from ..facts.script import Facts
+from ..facts.spelled import spelled
 from .nodes import names_of
 
 
@@ -35,7 +36,7 @@ def exposed(statements: list[ast.stmt], under: Mapping[str, set[str]] = MappingP
         if isinstance(s, (ast.If, ast.For, ast.While, ast.With, ast.Try)):
             open_reads |= _exposed_inside(s, under) - sure
             sure |= sure_of(s) or set()
-            if isinstance(s, ast.If) and _is_steady(s.test) and not _reads_any(test := ast.unparse(s.test), changed):
+            if isinstance(s, ast.If) and _is_steady(s.test) and not _reads_any(test := spelled(s.test), changed):
                 under[test] = under.get(test, set()) | (sure_stores(s.body) or set())
             continue
         open_reads |= loads - sure
@@ -74,7 +75,7 @@ def _branches(s: ast.stmt, changed: Set[str]) -> list[list[ast.stmt]]:
     """The blocks of an `if` whose tests have one answer in every round, and that has no `else`."""
     blocks: list[list[ast.stmt]] = []
     branch: ast.stmt = s
-    while isinstance(branch, ast.If) and _is_steady(branch.test) and not _reads_any(ast.unparse(branch.test), changed):
+    while isinstance(branch, ast.If) and _is_steady(branch.test) and not _reads_any(spelled(branch.test), changed):
         blocks.append(branch.body)
         if not branch.orelse:
             return blocks
@@ -113,7 +114,7 @@ def _loaded_by(s: ast.stmt) -> frozenset[str]:
 @once_a_node
 def _attributes_of(s: ast.stmt) -> frozenset[str]:
     """The attributes that a statement sets, as texts."""
-    return frozenset(ast.unparse(n) for n in walk(s, ast.Attribute) if _is_set(n))
+    return frozenset(spelled(n) for n in walk(s, ast.Attribute) if _is_set(n))
 
 
 def _is_set(n: ast.Attribute) -> bool:
@@ -187,7 +188,7 @@ def _either(a: set[str] | None, b: set[str] | None) -> set[str] | None:
 
 def _exposed_inside(s: ast.stmt, under: Mapping[str, set[str]]) -> set[str]:
     """Reads of a compound statement: its own expressions, and what its blocks expose."""
-    held = under.get(ast.unparse(s.test), set()) if isinstance(s, ast.If) and under else set()
+    held = under.get(spelled(s.test), set()) if isinstance(s, ast.If) and under else set()
     found: set[str] = set()
     own_reads: set[str] = set()  # `for x in f(x):` reads it before it is the loop's
     own_targets: set[str] = set()
@@ -210,4 +211,4 @@ def _exposed_inside(s: ast.stmt, under: Mapping[str, set[str]]) -> set[str]:
 
 
 def stored(statements: list[ast.stmt]) -> set[str]:
-    return {name for s in statements for name in _stored_by(s)}
+    return set[str]().union(*map(_stored_by, statements))

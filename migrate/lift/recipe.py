@@ -32,6 +32,11 @@ class CannotLift(Exception):
         self.shared = ""  # the name of the loop that a function which stays reads, or changes
         self.of_loops = False  # whether the loops themselves are no training loop, whatever stands in them
 
+    @property
+    def alone(self) -> CannotLift:
+        """To be kept: where it was raised is what holds it, and all that was looked at, in a cycle."""
+        return self.with_traceback(None)
+
 
 @dataclass
 class DataPass:

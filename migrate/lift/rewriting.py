@@ -97,15 +97,15 @@ class Rewriter:
                     self.recipe.signed = check_gradients(self.facts, self.recipe.train)
             except CannotLift as why:
                 if chunk.passing is self.recipe.train:
-                    self.recipe.whole = self.recipe.whole or why
+                    self.recipe.whole = self.recipe.whole or why.alone
                 else:
-                    self.recipe.whole_evaluation = self.recipe.whole_evaluation or why
+                    self.recipe.whole_evaluation = self.recipe.whole_evaluation or why.alone
 
     def _reduction(self) -> str:
         try:
             return loss_reduction(self.facts, self.recipe)
         except CannotLift as why:
-            self.recipe.whole = self.recipe.whole or why
+            self.recipe.whole = self.recipe.whole or why.alone
             return "mean"
 
     def _render(self, s: ast.stmt, chunk: Chunk | None, trunk: bool = False) -> list[str]:

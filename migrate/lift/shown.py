@@ -280,17 +280,16 @@ def of_the_batch(train: DataPass, whole: set[str], brought: dict[ast.AST, str]) 
 
 def spread(body: list[ast.stmt], names: set[str], whole: set[str], brought: dict[ast.AST, str]) -> set[str]:
     """The names, and those that the statements give a value by them."""
+    giving = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.NamedExpr, ast.For)
+    gives = [n for s in body for n in walk_here(s) if isinstance(n, giving)]
     found, size = set(names), -1
     while size != len(found):
         size = len(found)
-        for s in body:
-            for n in walk_here(s):
-                if not isinstance(n, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.NamedExpr, ast.For)):
-                    continue
-                value = n.iter if isinstance(n, ast.For) else n.value
-                if isinstance(value, ast.expr) and reads_part(value, found, brought) is not None:
-                    targets = n.targets if isinstance(n, ast.Assign) else [n.target]
-                    found |= {x.id for t in targets for x in walk(t, ast.Name)} - whole
+        for n in gives:
+            value = n.iter if isinstance(n, ast.For) else n.value
+            if isinstance(value, ast.expr) and reads_part(value, found, brought) is not None:
+                targets = n.targets if isinstance(n, ast.Assign) else [n.target]
+                found |= {x.id for t in targets for x in walk(t, ast.Name)} - whole
     return found
 
 

@@ -36,7 +36,7 @@ def optimization(facts: Facts, train: DataPass, backwards: list[ast.Call], autom
             raise CannotLift(train.loop, "the Trainer's own order of a step is not shown to be the same")
         return _automatic(facts, train, backwards)
     except CannotLift as why:
-        return manual_optimization(facts, train, backwards, why)
+        return manual_optimization(facts, train, backwards, why.alone)
 
 
 def _automatic(facts: Facts, train: DataPass, backwards: list[ast.Call]) -> Optimization:
@@ -105,7 +105,7 @@ def whole_batches(facts: Facts, train: DataPass) -> CannotLift | None:
             if not isinstance(n, (ast.Name, ast.Attribute)) or not isinstance(n.ctx, ast.Load):
                 continue
             last = n.attr if isinstance(n, ast.Attribute) else n.id
-            named = spelled(n) in known or BATCH_SIZE.fullmatch(last)
+            named = (known and spelled(n) in known) or BATCH_SIZE.fullmatch(last)
             if named and not _only_shown(facts, n) and not _asks_the_batch(facts, n, train):
                 return CannotLift(n, f"`{spelled(n)}` is taken for the size of a batch")
     return None

@@ -18,7 +18,8 @@ STUB = "def {name}():  # taken out {number}\n{lines}    return {names}"
 def uncalled(facts: Facts) -> list[ast.FunctionDef]:
     """The functions that call backward() and that no other line names, where another place calls it, too."""
     calls = facts.calls_of("backward")
-    found = [s for s in facts.tree.body if isinstance(s, ast.FunctionDef) and _trains(s) and not s.decorator_list]
+    training = {up for a in facts.attributes.get("backward", ()) for up in facts.scopes.ancestors(a)}
+    found = [s for s in facts.tree.body if isinstance(s, ast.FunctionDef) and s in training and not s.decorator_list]
     found = [f for f in found if (f.end_lineno or 0) - f.lineno >= 2 and _is_named_once(facts, f.name)]
     inside = {c for f in found for c in walk(f, ast.Call)}
     return found if found and any(c not in inside for c in calls) else []
@@ -52,10 +53,6 @@ def _read(facts: Facts, f: ast.FunctionDef) -> str:
     module = facts.scopes.module
     read = {n.id for n in walk(f, ast.Name) if facts.scopes.scope_of(n).lookup(n.id) is module and n.id != f.name}
     return ", ".join(sorted(read)) or "None"
-
-
-def _trains(f: ast.FunctionDef) -> bool:
-    return any(a.attr == "backward" for a in walk(f, ast.Attribute))
 
 
 def _is_named_once(facts: Facts, name: str) -> bool:

@@ -12,6 +12,7 @@ import ast
 from ...facts.nodes import walk
 from ...facts.of_inputs import training_backwards
 from ...facts.script import Facts
+from ...facts.spelled import spelled
 from ..networks import with_parameters
 from .calls import is_of_stranger, owner_of
 from .edits import Edits
@@ -26,10 +27,10 @@ def name_attributes(facts: Facts) -> str | None:
         return None
     wanted: dict[str, ast.Attribute] = {}
     models = with_parameters(facts)
-    for n in walk(loop):
+    for n in (n for n in walk(loop) if isinstance(n, (ast.Attribute, ast.Call, ast.For))):
         for a in _worked_with(n, models):
             if _is_set_before(facts, a, loop, models):
-                wanted.setdefault(ast.unparse(a), a)
+                wanted.setdefault(spelled(a), a)
     if not wanted:
         return None
     edits = Edits(facts)
@@ -63,7 +64,7 @@ def _reads(s: ast.stmt, names: set[str]) -> dict[str, list[ast.Attribute]]:
     found: dict[str, list[ast.Attribute]] = {}
     for n in walk(s, ast.Attribute):
         if n.attr in names and isinstance(n.ctx, ast.Load):
-            found.setdefault(ast.unparse(n), []).append(n)
+            found.setdefault(spelled(n), []).append(n)
     return found
 
 

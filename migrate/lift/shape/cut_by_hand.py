@@ -21,7 +21,7 @@ from ...facts.runtime_names import imported_as
 from ...facts.script import Facts
 from ...facts.spelled import spelled
 from ..loaders import BATCHES, is_progress, iterates_loader
-from ..nodes import is_call_of, pairs
+from ..nodes import pairs
 from .edits import Edits
 from .free import free_at
 from .loops import nearest_loop
@@ -66,8 +66,8 @@ def _by_the_loop(facts: Facts, moved: bool) -> str | None:
         return None
     if "range(" not in facts.text.text or ".backward(" not in facts.text.text:
         return None
-    for call in facts.walk(ast.Call):
-        loop = nearest_loop(facts, call) if is_call_of(call, "backward") else None
+    for call in facts.calls_of("backward"):
+        loop = nearest_loop(facts, call)
         cut = _cut(facts, loop) if isinstance(loop, ast.For) and not loop.orelse and _steps(facts, loop) else None
         if cut is not None and _is_moved(facts, cut) is moved and (text := _written(facts, cut)) is not None:
             return text
@@ -77,7 +77,8 @@ def _by_the_loop(facts: Facts, moved: bool) -> str | None:
 def _steps(facts: Facts, loop: ast.For) -> bool:
     """Whether it is a loop over batches: those that only add up gradients, and that cut a loader's batch, are none."""
     around = (up for up in facts.scopes.ancestors(loop) if isinstance(up, ast.For))
-    return any(is_call_of(n, "step") for n in walk(loop)) and not any(iterates_loader(facts, up) for up in around)
+    steps = any(loop in facts.scopes.ancestors(c) for c in facts.calls_of("step"))
+    return steps and not any(iterates_loader(facts, up) for up in around)
 
 
 def _cut(facts: Facts, loop: ast.For) -> _Cut | None:

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 
 from ...facts.nodes import walk
 from ...facts.script import Facts
-from ..nodes import is_call_of
 from ..reads import exposed
 from .calls import all_calls
 from .edits import Edits
@@ -32,10 +31,12 @@ def _passes(facts: Facts) -> Iterator[ast.FunctionDef]:
     """Functions that go over data and that a loop over epochs calls: the training and the evaluation."""
     own = {f.name for f in facts.tree.body if isinstance(f, ast.FunctionDef)}
     calls = [(c.func.id, c) for c in facts.walk(ast.Call) if isinstance(c.func, ast.Name) and c.func.id in own]
+    above = [(name, {*facts.scopes.ancestors(c)}) for name, c in calls]
+    training = {up for c in facts.calls_of("backward") for up in facts.scopes.ancestors(c)} if calls else set()
     for loop in facts.walk(ast.For) if calls else ():
-        called = {name for name, c in calls if loop in facts.scopes.ancestors(c)}
+        called = {name for name, ups in above if loop in ups}
         functions = [f for f in facts.tree.body if isinstance(f, ast.FunctionDef) and f.name in called]
-        if functions and any(is_call_of(n, "backward") for where in (loop, *functions) for n in walk(where)):
+        if functions and not training.isdisjoint((loop, *functions)):
             yield from (f for f in functions if any(inner in facts.loops.hot_loops for inner in walk(f, ast.For)))
 
 

@@ -11,16 +11,14 @@ def attack(model, x, y):
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from .nodes import walk
-
-if TYPE_CHECKING:
-    from .script import Facts
+from .script import Facts, once_a_file
 
 ASKING = ("requires_grad", "requires_grad_", "retain_grad")
 
 
+@once_a_file
 def training_backwards(facts: Facts) -> list[ast.Call]:
     """The calls of backward() that train; those of inputs, too, where a file has no others."""
     calls = [c for c in facts.calls_of("backward") if facts.names.resolve(c.func) is None]

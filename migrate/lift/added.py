@@ -15,7 +15,8 @@ def check_added(facts: Facts, train: DataPass, around: list[ast.stmt]) -> None:
     """Raise where what a step calls, or what the epoch does around the steps, calls a backward() of its own, as an
     attack does, and nothing sets the gradients to zero between that and the step.
     """
-    if len(facts.calls_of("backward")) < 2 and not any(".backward(" in other.text for other in facts.others):
+    beyond = (c for c in facts.calls_of("backward") if train.loop not in facts.scopes.ancestors(c))
+    if next(beyond, None) is None and not any(".backward(" in other.text for other in facts.others):
         return
     body = train.body
     for i, s in enumerate(body):

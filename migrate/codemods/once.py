@@ -73,7 +73,10 @@ class Once(Codemod):
         for branch in facts.walk(ast.If) if self.writers and self.waits else ():
             if loaded_again(facts, branch) and can_wait(facts, branch):
                 says = f"`{facts.short(branch.body[0])}` became `{SAVE}`: no rank goes on before the file is there"
-                yield Change(branch, self.edit(facts, branch, says), _unguarded(imported_as(facts, SAVE)))
+                save: Any = branch.body[0].value  # type: ignore[attr-defined]
+                own = imported_as(facts, SAVE)
+                called = _Renamed(own) if opened_for(facts, save) is None else to_path(own)
+                yield Change(branch, self.edit(facts, branch, says), _unguarded(called))
         gone: set[ast.Call] = set()
         for s, asked in _asked(facts) if self.writers else ():
             if not (self.waits or _come_together(facts, s)):
@@ -366,15 +369,15 @@ def _answered(answer: str) -> Any:
     return rewrite
 
 
-def _unguarded(saves: str) -> Any:
-    """`if self.trainer.is_global_zero: torch.save(x, path)` to `rank_zero_save(x, path)`."""
+def _unguarded(called: Any) -> Any:
+    """`if self.trainer.is_global_zero: torch.save(x, path)` to `rank_zero_save(x, path)`, by what changes the call."""
 
     def rewrite(original: Any, updated: Any) -> Any:
         import libcst as cst
 
         line: Any = updated.body.body[0]
         save: Any = line.body[0] if isinstance(line, cst.SimpleStatementLine) else line
-        new = save.with_changes(value=to_path(saves)(save.value, save.value))
+        new = save.with_changes(value=called(save.value, save.value))
         return cst.SimpleStatementLine([new], leading_lines=updated.leading_lines)
 
     return rewrite

@@ -273,6 +273,23 @@ def test_a_save_that_is_loaded_again_at_once_is_waited_for(after, waits):
     assert ("is_global_zero" in text) is not waits
 
 
+@pytest.mark.parametrize(
+    ("path", "made"),
+    [
+        ("os.path.join(p, 'net.pt')", "os.path.join(self.p, 'net.pt')"),
+        ("open(p, 'wb')", "self.p"),
+        ("f=os.path.join('out', p)", "f=os.path.join('out', self.p)"),
+        ("'{}.pt'.format(p)", "'{}.pt'.format(self.p)"),
+    ],
+)
+def test_it_keeps_its_path(path, made):
+    loop, rest = SCRIPT_THAT_SAVES.split("for x")
+    saves = f"torch.save(model.state_dict(), {path})\nmodel.load_state_dict(torch.load(p))"
+    epochs = "for x" + rest.replace("SAVE", saves)
+    script = f"import os\n{loop}p = 'a.pt'\nfor epoch in range(2):\n{textwrap.indent(epochs, '    ')}"
+    assert f"rank_zero_save(self.model.state_dict(), {made})\n" in migrate_text(script).text
+
+
 @pytest.mark.parametrize(("called", "waits"), [("restored", True), ("shown", False)])
 def test_so_is_one_that_another_file_loads(tmp_path, called, waits):
     loop, rest = SCRIPT_THAT_SAVES.split("for x")

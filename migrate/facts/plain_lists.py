@@ -24,8 +24,11 @@ REGISTERS = {"add_module", "register_module", "setattr"}
 def in_plain_list(facts: Facts, node: ast.expr) -> bool:
     """Whether what a module's method makes ends in a list or dictionary of an attribute, and in no module."""
     c = next((u for u in facts.scopes.ancestors(node) if isinstance(u, ast.ClassDef)), None)
-    if c is None or c not in facts.classes.modules:
-        return False
+    return c is not None and c in facts.classes.modules and ends_in_list(facts, node, c)
+
+
+def ends_in_list(facts: Facts, node: ast.expr, c: ast.ClassDef) -> bool:
+    """The same of what a method of any class makes."""
     first = _list_of(facts, node)
     if first is None or any(_called(n) in REGISTERS for n in walk(c)):
         return False

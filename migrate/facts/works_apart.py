@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .script import Facts
 
 Home = ast.FunctionDef | ast.Module
+LOOKS = ("torch.onnx.", "torch.save", "torchsummary.", "torchinfo.")  # what only runs a network, or writes it
 HOLDS = ast.Tuple | ast.List | ast.Dict | ast.Starred | ast.keyword | ast.IfExp
 
 
@@ -101,6 +102,8 @@ def _goes_on(facts: Facts, read: ast.Name) -> bool:
 def _only_works(facts: Facts, call: ast.Call) -> bool:
     """Whether a call works with the network it is given: a function that trains nothing, or one that shows it."""
     if isinstance(call.func, ast.Name) and call.func.id in ("print", "len", "str", "type"):
+        return True
+    if (facts.names.resolve(call.func) or "").startswith(LOOKS):
         return True
     called = facts.devices.function_of(call)
     if called is not None:

@@ -427,7 +427,8 @@ def _exposed_in_next_round(facts: Facts, recipe: Recipe, binder: Binder, inherit
     while at is not binder.trunk_scope.node:
         up = facts.scopes.parents[at]
         if isinstance(up, (ast.For, ast.While)) and isinstance(at, ast.stmt) and at in up.body:
-            found |= exposed(up.body) | (inherited - (sure_stores(up.body[: up.body.index(at)]) or set()))
+            inherited = inherited - (sure_stores(up.body[: up.body.index(at)]) or set())
+            found |= exposed(up.body) | inherited
             found |= {n.id for n in walk(up.test, ast.Name)} if isinstance(up, ast.While) else set()
         at = up
     return found

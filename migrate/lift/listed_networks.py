@@ -1,4 +1,4 @@
-"""Networks that an object keeps in a plain list, and that its steps go through: `self.models[i](x)`.
+"""Networks that an object keeps in a plain list: `self.models[i](x)`.
 
 The Module has the object, and not its networks: no Trainer places them.
 """
@@ -8,32 +8,32 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ..facts.plain_lists import ends_in_list
 from ..facts.script import Facts
 from .networks import OF_TORCH
 
+LISTS = ast.List | ast.ListComp
+
 
 def listed_network(facts: Facts) -> ast.expr | None:
-    """What makes the first of them; None where no object has such a list."""
-    for name in dict.fromkeys([*facts.devices.attribute_values, *_added_to(facts)]):
-        made = next(_kept(facts, name), None)
-        if made is not None and any(isinstance(a.ctx, ast.Load) for a in facts.attributes.get(name, ())):
+    """What makes the first of them; None where no object but a network has such a list."""
+    for made in _put_into_lists(facts):
+        c = next((up for up in facts.scopes.ancestors(made) if isinstance(up, ast.ClassDef)), None)
+        if c is not None and c not in facts.classes.modules and ends_in_list(facts, made, c):
             return made
     return None
 
 
-def _added_to(facts: Facts) -> Iterator[str]:
-    held = (call.func.value for call in facts.calls_of("append"))  # type: ignore[attr-defined]
-    return (h.attr for h in held if isinstance(h, ast.Attribute))
-
-
-def _kept(facts: Facts, name: str) -> Iterator[ast.expr]:
-    """The modules that a list of that name is made of, or gets by `append`."""
-    for v in facts.devices.attribute_values.get(name, ()):
-        parts = [v.elt] if isinstance(v, ast.ListComp) else v.elts if isinstance(v, (ast.List, ast.Tuple)) else []
-        yield from (p for p in parts if _is_module(facts, p))
+def _put_into_lists(facts: Facts) -> Iterator[ast.expr]:
+    """The modules that lists of attributes are made of, or get by `append`."""
+    for values in facts.devices.attribute_values.values():
+        for v in values:
+            parts = [v.elt] if isinstance(v, ast.ListComp) else v.elts if isinstance(v, ast.List) else []
+            yield from (p for p in parts if _is_module(facts, p))
     for call in facts.calls_of("append"):
         held = call.func.value  # type: ignore[attr-defined]
-        if isinstance(held, ast.Attribute) and held.attr == name and call.args and _is_module(facts, call.args[0]):
+        values = facts.devices.attribute_values.get(held.attr, []) if isinstance(held, ast.Attribute) else []
+        if values and all(isinstance(v, LISTS) for v in values) and call.args and _is_module(facts, call.args[0]):
             yield call.args[0]
 
 

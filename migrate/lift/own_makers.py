@@ -138,9 +138,18 @@ def _named(facts: Facts, e: ast.expr) -> ast.expr:
 
 
 def _is_made(facts: Facts, call: ast.Call) -> bool:
-    """Also by NumPy, which has no other place: `np.clip(x, 0, 1)` of a tensor is one."""
+    """Also by NumPy, which has no other place: `np.clip(x, 0, 1)` of a batch is a tensor."""
     full = facts.names.resolve(call.func) or ""
-    return is_open(facts, call) or full in OF_THE_CPU or full.startswith("numpy.")
+    by_numpy = full.startswith("numpy.") and bool(call.args) and _is_of_batch(facts, call.args[0], call)
+    return is_open(facts, call) or full in OF_THE_CPU or by_numpy
+
+
+def _is_of_batch(facts: Facts, e: ast.expr, but: ast.Call) -> bool:
+    """Whether the runtime places a value, brought back or not, or what a name was before a call gives it another."""
+    e = e.func.value if isinstance(e, ast.Call) and isinstance(e.func, ast.Attribute) and e.func.attr == "cpu" else e
+    scope = facts.scopes.scope_of(e).lookup(e.id) if isinstance(e, ast.Name) else None
+    values = facts.devices.assigned(e.id, scope) if scope is not None and isinstance(e, ast.Name) else None
+    return any(facts.placed.by_runtime(v) for v in [v for v in values or () if v is not but] or [e])
 
 
 def _works_with(facts: Facts, func: ast.expr) -> bool:

@@ -75,6 +75,9 @@ class Totals:
         stores = self._stores_outside(var.name)
         if var.owner or not stores or not all(map(self._is_set_to_zero, stores)):
             raise CannotLift(added, f"`{var.name}` is not shown to begin at zero")
+        outer = self._loop_around()
+        if outer is not None and not any(outer in self.facts.scopes.ancestors(s) for s in stores):
+            raise CannotLift(added, f"`{var.name}` goes on from one training to the next")
         for c in self.chunks:
             self._check_method(c, var)
 
@@ -99,9 +102,14 @@ class Totals:
             return self.facts.scopes.module.stores.get(name, [])
         ups = [list(self.facts.scopes.ancestors(n)) for n in trunk.stores[name]]
         stores = [n for n, up in zip(trunk.stores[name], ups, strict=True) if loop not in up]
-        around = takewhile(lambda up: up is not trunk.node, self.facts.scopes.ancestors(loop))
-        again = any(isinstance(up, (ast.For, ast.While)) for up in around)
+        again = self._loop_around() is not None
         return stores if again else [n for n in stores if n.lineno < loop.lineno]  # type: ignore[attr-defined]
+
+    def _loop_around(self) -> ast.AST | None:
+        """The loop around the epochs, over folds or stages, if there is one."""
+        trunk, ups = self.binder.trunk_scope, self.facts.scopes.ancestors(self.recipe.epoch_loop)
+        around = takewhile(lambda up: up is not trunk.node, ups)
+        return next((up for up in around if isinstance(up, (ast.For, ast.While))), None)
 
     def _through(self, value: ast.expr) -> ast.expr:
         """What the call gives, where it is a parameter."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from itertools import takewhile
 
 from ..facts.choice import known_in
 from ..facts.nodes import walk
@@ -38,7 +39,8 @@ class Trunk:
             module = self._free("module")
             lines += [f"{module} = {made}", f"{own}.fit({', '.join([module, *self._loaders()])})"]
             lines += [f"{n} = {n}.to({module}.device)" for n in computed]
-            lines += [f"{n} = {self._result(module, Variable('', n))}" for n in self.variables.results]
+            for n in self.variables.results:
+                lines += self._result_lines(module, Variable("", n))
         else:
             lines.append(f"{own}.fit({', '.join([made, *self._loaders()])})")
         if self.variables.epoch_read_after and not self.rewriter.epoch_seen:
@@ -83,6 +85,18 @@ class Trunk:
             evaluated = self._here(r.evaluate.loader)
             loaders.append(f"val_dataloaders={evaluated}" if r.reloads else evaluated)
         return loaders
+
+    def _result_lines(self, module: str, var: Variable) -> list[str]:
+        """`best = module.best`; what an earlier training of a loop around has found stays where this one finds none."""
+        if self._surely_set(var.name) or not self._is_repeated():
+            return [f"{var.name} = {self._result(module, var)}"]
+        attribute = self.variables.attributes[var]
+        given = self._result(module, var).replace(f'getattr({module}, "{attribute}", None)', f"{module}.{attribute}")
+        return [f'if hasattr({module}, "{attribute}"):', f"{self.facts.indentation}{var.name} = {given}"]
+
+    def _is_repeated(self) -> bool:
+        ups = takewhile(lambda up: up is not self.scope.node, self.facts.scopes.ancestors(self.recipe.epoch_loop))
+        return any(isinstance(up, (ast.For, ast.While)) for up in ups)
 
     def _result(self, module: str, var: Variable) -> str:
         value = f"{module}.{self.variables.attributes[var]}"

@@ -155,7 +155,7 @@ class Known:
             return {span(node): self._text([branch], *span(branch))}
         if isinstance(node, (ast.BoolOp, ast.Compare, ast.UnaryOp)) and (answer := self.answer(node)) is not None:
             return {span(node): str(answer)}
-        if isinstance(node, ast.BoolOp) and len(open_parts := self._open_parts(node)) < len(node.values):
+        if isinstance(node, ast.BoolOp) and 0 < len(open_parts := self._open_parts(node)) < len(node.values):
             word = " and " if isinstance(node.op, ast.And) else " or "
             return {span(node): word.join(map(self._operand, open_parts))}
         if isinstance(node, ast.Name):
@@ -166,10 +166,15 @@ class Known:
         found: dict[tuple[int, int], str] = {}
         for child in ast.iter_child_nodes(node):
             found.update(self._replaced(child))
+        if isinstance(node, ast.JoinedStr) and self._loses_fields(node):
+            start, _ = span(node)
+            found[start, start + 1] = ""
         return found
 
     def _open_parts(self, node: ast.BoolOp) -> list[ast.expr]:
         """What is not answered of `phase == "val" and acc > best`; the last part stays where it is a value."""
+        if "#" in self.facts.text.get(node):  # a comment of one of them
+            return node.values
         up = self.facts.scopes.parents.get(node)
         asked = isinstance(up, (ast.If, ast.While)) and up.test is node
         return [v for i, v in enumerate(node.values) if self.answer(v) is None or not (asked or node.values[i + 1 :])]
@@ -186,15 +191,25 @@ class Known:
         string = next((u for u in self.facts.scopes.ancestors(name) if isinstance(u, ast.JoinedStr)), None)
         if string is None:
             return {(a, b): f"'{value}'"}
-        text = self.facts.text.text
-        if (
-            isinstance(self.facts.scopes.parents[name], ast.FormattedValue)
-            and text[a - 1] + text[b] == "{}"
-            and value.isidentifier()
-        ):
+        if self._becomes_text(name, value):
             return {(a - 1, b + 1): value}
         quote = '"' if self.facts.text.get(string)[1:2] == "'" else "'"
         return {(a, b): f"{quote}{value}{quote}"}
+
+    def _becomes_text(self, name: ast.Name, value: str) -> bool:
+        """Whether a name is a field of its own in an f-string: `{phase}`."""
+        (a, b), text = self.facts.text.span(name), self.facts.text.text
+        field = isinstance(self.facts.scopes.parents[name], ast.FormattedValue)
+        return field and text[a - 1] + text[b] == "{}" and value.isidentifier()
+
+    def _loses_fields(self, node: ast.JoinedStr) -> bool:
+        """Whether all fields of an f-string, in one piece, become text: it is a plain string then."""
+        source, fields = self.facts.text.get(node), [v for v in node.values if isinstance(v, ast.FormattedValue)]
+        if source[:1] not in ("f", "F") or source[1] in source[2:-1] or "{{" in source or "}}" in source:
+            return False
+        names = [v.value for v in fields if isinstance(v.value, ast.Name) and self._has(v.value)]
+        known = [n for n in names if isinstance(v := self.values[n.id], str) and self._becomes_text(n, v)]
+        return 0 < len(fields) == len(known)
 
     def _comparison(self, test: ast.Compare) -> bool | None:
         left, op, right = test.left, test.ops[0], test.comparators[0]

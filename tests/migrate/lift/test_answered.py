@@ -23,6 +23,7 @@ def test_gradients_are_not_zeroed_in_the_evaluation():
     [
         ("if phase == 'val' and best and accuracy:", None, "if self.best and accuracy:"),
         ("if best and phase == 'val':", None, "if self.best:"),
+        ("if (phase == 'val'  # then\n                    and best):", None, "if (True  # then\n"),
         ("if best and (phase == 'train' or accuracy):", "if self.best:", "if self.best and (accuracy):"),
         ("if phase != 'val' or best:", "print", "if self.best:"),
         ("if (best, phase == 'val' and best)[1]:", "if (self.best, False)[1]:", "if (self.best, self.best)[1]:"),
@@ -42,6 +43,9 @@ def test_a_part_of_a_test_that_is_known_goes(line, train, val):
         ("f'{phase:>5} {best}'", "f'{\"train\":>5} {self.best}'"),
         ("f'{{phase}} {phase}'", "f'{{phase}} train'"),
         ("'%s' % phase", "'%s' % 'train'"),
+        ("f'{phase}', best", "'train', self.best"),
+        ("f'{phase}_{phase}'", "'train_train'"),
+        ("f'{phase}' f'{best}'", "f'train' f'{self.best}'"),
         ('f"{loaders[phase].batch_size}"', "f\"{loaders['train'].batch_size}\""),
     ],
 )

@@ -798,6 +798,8 @@ for epoch in range(2):
     ("line", "stays"),
     [
         ("noisy = np.clip(noisy, 0.0, 1.0)", True),
+        ("noisy = np.clip(x, 0.0, 1.0)", True),
+        ("part = np.sqrt(0.5); noisy = x * part; seen += np.sum(np.array(y))", False),
         ("seen += np.asarray(y).sum()", False),
         ("seen += np.sum(np.array(y) == 1)", False),
         ("seen += np.clip(y, 0, 1).sum().item()", False),

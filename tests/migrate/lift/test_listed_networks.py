@@ -65,3 +65,18 @@ def test_other_objects_in_a_list_say_nothing(tmp_path):
     made = "self.model = Net()\n        self.optimizers = [torch.optim.SGD(self.model.parameters(), lr=0.1)] * 2"
     script = TEXT.replace("MADE", made).replace("CALLED", "self.model")
     assert 'accelerator="cpu"' not in check_on_card(tmp_path, script)
+
+
+REGISTERED = [
+    "self.layers = nn.ModuleList()\n        self.layers.append(nn.Linear(4, 3))\n        self.fc = self.layers[0]",
+    "self.layers = []\n        self.layers.append(nn.Linear(4, 3))\n        self.fc = nn.Sequential(*self.layers)",
+    "self.layers = nn.ModuleList([nn.Linear(4, 3)])\n        self.fc = self.layers[0]",
+    "self.parts = [nn.Linear(4, 3)]\n        self.parts = nn.ModuleList(self.parts)\n        self.fc = self.parts[0]",
+]
+
+
+@pytest.mark.parametrize("layers", REGISTERED)
+def test_layers_of_a_network_move_with_it(layers, tmp_path):
+    made = "self.model = Net()\n        self.optimizers = [torch.optim.SGD(self.model.parameters(), lr=0.1)] * 2"
+    script = TEXT.replace("MADE", made).replace("CALLED", "self.model").replace("self.fc = nn.Linear(4, 3)", layers)
+    assert 'accelerator="cpu"' not in check_on_card(tmp_path, script)

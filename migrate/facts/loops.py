@@ -56,7 +56,15 @@ class Hot(NamedTuple):
 
 
 class Loops:
-    def __init__(self, tree: ast.Module, names: Names, nodes: Nodes | None = None) -> None:
+    def __init__(
+        self,
+        tree: ast.Module,
+        names: Names,
+        nodes: Nodes | None = None,
+        of_inputs: Callable[[ast.Call], bool] | None = None,
+    ) -> None:
+        """`of_inputs`: whether a backward() is for the gradients of inputs, and trains nothing."""
+        self.of_inputs = of_inputs
         self.tree = tree
         self.names = names
         self.nodes = nodes or names.nodes
@@ -222,6 +230,8 @@ class Loops:
     @cached_property
     def _training_calls(self) -> list[ast.Call]:
         calls = [c for c in self.nodes.calls.get("backward", ()) if self._is_backward(c)]
+        if self.of_inputs is not None:
+            calls = [c for c in calls if not self.of_inputs(c)]
         calls += self.nodes.calls.get("manual_backward", ())
         for call in self.nodes.calls.get("step", ()):
             if isinstance(call.func, ast.Attribute):

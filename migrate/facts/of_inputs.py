@@ -11,18 +11,14 @@ def attack(model, x, y):
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from .nodes import walk
-from .script import Facts, once_a_file
+
+if TYPE_CHECKING:
+    from .script import Facts
 
 ASKING = ("requires_grad", "requires_grad_", "retain_grad")
-
-
-@once_a_file
-def training_backwards(facts: Facts) -> list[ast.Call]:
-    """The calls of backward() that train; those of inputs, too, where a file has no others."""
-    calls = [c for c in facts.calls_of("backward") if facts.names.resolve(c.func) is None]
-    return [c for c in calls if not is_of_inputs(facts, c)] or calls
 
 
 def is_of_inputs(facts: Facts, backward: ast.Call) -> bool:

@@ -201,7 +201,9 @@ class Facts:
 
     @cached_property
     def loops(self) -> Loops:
-        return Loops(self.tree, self.names)
+        from .of_inputs import is_of_inputs
+
+        return Loops(self.tree, self.names, of_inputs=partial(is_of_inputs, self))
 
     @cached_property
     def placed(self) -> Placed:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from .arguments import given_to
 from .back_from_cpu import itself
 from .nodes import FUNCTIONS, LOOPS, Loop, walk
+from .of_inputs import is_of_inputs
 from .other_files import is_module_there
 from .spelled import spelled
 from .tensor_methods import METHODS, VIEW_METHODS, VIEWS
@@ -110,7 +111,7 @@ def runs_backward(facts: Facts, node: ast.AST, depth: int = 3) -> bool:
     """Whether backward is called in it, or in what it calls."""
     for call in (n for n in walk(node, ast.Call)):
         f = call.func
-        if isinstance(f, ast.Attribute) and f.attr == "backward":
+        if isinstance(f, ast.Attribute) and f.attr == "backward" and not is_of_inputs(facts, call):
             return True
         called = facts.devices.function_of(call) if depth else None
         if called is not None and runs_backward(facts, called, depth - 1):

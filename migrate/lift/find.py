@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 
 from ..facts.arguments import argument
 from ..facts.nodes import walk
-from ..facts.of_inputs import training_backwards
 from ..facts.script import Facts
 from ..facts.spelled import spelled
 from .added import check_added
+from .backwards import training_backwards
 from .fixed_sizes import fixed_size
 from .gradient_hooks import changed_gradients
 from .hopeless import outside

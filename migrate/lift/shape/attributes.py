@@ -10,9 +10,9 @@ from __future__ import annotations
 import ast
 
 from ...facts.nodes import walk
-from ...facts.of_inputs import training_backwards
 from ...facts.script import Facts
 from ...facts.spelled import spelled
+from ..backwards import training_backwards
 from ..networks import with_parameters
 from .calls import is_of_stranger, owner_of
 from .edits import Edits

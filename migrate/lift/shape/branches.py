@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 from ...codemods.once import ASKS, ON_NODE
 from ...facts.nodes import walk
-from ...facts.of_inputs import training_backwards
 from ...facts.runtime_names import runtime_name
 from ...facts.script import Facts
+from ..backwards import training_backwards
 from ..splice import Splice, indent
 from .calls import all_calls, enclosing_function
 from .edits import Edits, block_lines

@@ -9,8 +9,8 @@ from __future__ import annotations
 import ast
 
 from ...facts.nodes import walk
-from ...facts.of_inputs import training_backwards
 from ...facts.script import Facts
+from ..backwards import training_backwards
 from ..collected import FILLS
 from ..loaders import iterates_loader
 from ..nodes import walk_here

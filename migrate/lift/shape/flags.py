@@ -10,8 +10,8 @@ import ast
 
 from ...facts.arguments import default_of
 from ...facts.nodes import walk
-from ...facts.of_inputs import training_backwards
 from ...facts.script import Facts
+from ..backwards import training_backwards
 from ..optimizers import is_optimizer
 from ..splice import indent
 from .calls import all_calls, enclosing_function

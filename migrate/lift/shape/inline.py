@@ -12,9 +12,9 @@ import re
 from ...facts.arguments import argument, default_of
 from ...facts.matched import capturing
 from ...facts.nodes import walk
-from ...facts.of_inputs import training_backwards
 from ...facts.scopes import Scope
 from ...facts.script import Facts
+from ..backwards import training_backwards
 from ..nodes import walk_here
 from ..splice import Splice, indent
 from .calls import enclosing_function, only_call, receiver

@@ -10,9 +10,9 @@ import ast
 import re
 
 from ...facts.nodes import walk
-from ...facts.of_inputs import training_backwards
 from ...facts.operands import negated
 from ...facts.script import Facts, once_a_file
+from ..backwards import training_backwards
 from ..loaders import counts_with_bar, is_progress, iterates_loader
 from ..nodes import is_call_of, walk_here
 from ..splice import Splice, indent

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from ...facts.of_inputs import training_backwards
 from ...facts.script import Facts
+from ..backwards import training_backwards
 from ..splice import Splice
 from .edits import Edits
 

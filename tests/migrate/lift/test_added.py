@@ -3,7 +3,7 @@
 import pytest
 from ptmigrate.migrate.migrate import migrate_text
 
-from tests.migrate.running import check_same, on_one_and_two
+from tests.migrate.running import check_on_card, check_same, on_one_and_two
 
 HEAD = """\
 import torch
@@ -94,3 +94,21 @@ def test_gradients_that_it_leaves_are_the_steps(old, new, tmp_path, monkeypatch)
     assert any(
         "may leave gradients in what is trained" in n.message for n in migrate_text(HEAD + MADE + loop).attention
     )
+
+
+ROBUST = """
+def robust(model, loader):
+    right = 0
+    for x, y in loader:
+        right += (model(x + attack(model, x, y)).argmax(1) == y).sum().item()
+    return right
+
+"""
+
+
+@pytest.mark.parametrize("attack", [MADE, GIVEN, OF_A_CLASS])
+def test_what_tests_by_it_below_the_training_goes_where_that_was(attack, tmp_path):
+    """Where the network is on a card, the batches are too: no loop is a training for an attack in it."""
+    script = HEAD + attack + ROBUST + LOOP.replace("\n\nmain()\n", "\n    print(robust(model, loader))\n\n\nmain()\n")
+    text = check_on_card(tmp_path, script)
+    assert "Trainer(" in text and "x_given" not in text

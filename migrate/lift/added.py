@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from ..facts.arguments import given_to
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from .differentiating import adds_gradients
@@ -19,12 +20,25 @@ def check_added(facts: Facts, train: DataPass, around: list[ast.stmt]) -> None:
     if next(beyond, None) is None and not any(".backward(" in other.text for other in facts.others):
         return
     body = train.body
+    networks = {c.func.id for s in body for c in walk(s, ast.Call) if isinstance(c.func, ast.Name)}
     for i, s in enumerate(body):
-        if not _takes(s, "backward") and adds_gradients(facts, [s]) and not _are_cleared([*body[i + 1 :], *body[:i]]):
+        if _takes(s, "backward") or _are_cleared([*body[i + 1 :], *body[:i]]):
+            continue
+        if adds_gradients(facts, [s]) or any(_hands_on(facts, c, networks) for c in walk(s, ast.Call)):
             raise _left(facts, s)
     beside = adds_gradients(facts, [*train.before, *train.after, *around])
     if beside is not None and not _are_cleared(body):
         raise _left(facts, beside)
+
+
+def _hands_on(facts: Facts, call: ast.Call, networks: set[str]) -> bool:
+    """`search(model, x)` of a name that is given a function, and of a network that the step calls itself."""
+    scope = facts.scopes.scope_of(call.func).lookup(call.func.id) if isinstance(call.func, ast.Name) else None
+    if scope is None or not isinstance(call.func, ast.Name) or facts.devices.function_of(call) is not None:
+        return False
+    stores = scope.stores.get(call.func.id, ())
+    named = call.func.id in scope.params or any(isinstance(s, ast.Name) for s in stores)
+    return named and any(isinstance(a, ast.Name) and a.id in networks for a in given_to(call))
 
 
 def _are_cleared(ahead: list[ast.stmt]) -> bool:

@@ -79,6 +79,7 @@ def _called(facts: Facts, call: ast.Call) -> Iterator[tuple[Facts, ast.FunctionD
         return
     if isinstance(call.func, ast.Attribute):
         yield from ((facts, f) for f in facts.walk(ast.FunctionDef) if _is_method(facts, f, call.func.attr))
+        yield from _methods_there(facts, call.func.attr)
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
     for made in _made(facts, name):
         own = next((c for c in facts.walk(ast.ClassDef) if c.name == getattr(made.func, "id", "")), None)
@@ -87,6 +88,16 @@ def _called(facts: Facts, call: ast.Call) -> Iterator[tuple[Facts, ast.FunctionD
             yield from ((facts, f) for f in found if isinstance(f, ast.FunctionDef))
         elif (there := defined_there(facts, made.func)) is not None and isinstance(there.f, ast.FunctionDef):
             yield there.facts, there.f
+
+
+def _methods_there(facts: Facts, name: str) -> Iterator[tuple[Facts, ast.FunctionDef]]:
+    """Those of another file that may ask for gradients: `self.attack.perturb(x, y)`."""
+    for other in facts.others:
+        asks = f"def {name}(" in other.text and any(word in other.text for word in (".backward(", "autograd"))
+        there = other.facts() if asks else None
+        if there is not None:
+            there.others = facts.others
+            yield from ((there, f) for f in there.walk(ast.FunctionDef) if _is_method(there, f, name))
 
 
 def _is_method(facts: Facts, f: ast.FunctionDef, name: str) -> bool:

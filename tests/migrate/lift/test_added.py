@@ -1,7 +1,8 @@
 """A backward() of what a step calls, as an attack's: its gradients are cleared before the step's own, or they count."""
 
 import pytest
-from ptmigrate.migrate.migrate import migrate_text
+from ptmigrate.migrate.migrate import Options, migrate_text
+from ptmigrate.migrate.project import collect, migrate_all
 
 from tests.migrate.running import check_on_card, check_same, on_one_and_two
 
@@ -112,3 +113,32 @@ def test_what_tests_by_it_below_the_training_goes_where_that_was(attack, tmp_pat
     script = HEAD + attack + ROBUST + LOOP.replace("\n\nmain()\n", "\n    print(robust(model, loader))\n\n\nmain()\n")
     text = check_on_card(tmp_path, script)
     assert "Trainer(" in text and "x_given" not in text
+
+
+HANDED = {
+    "by a parameter": LOOP.replace("def main():", "def main(search=attack):").replace("attack(model", "search(model"),
+    "by another name": LOOP.replace("        total = 0\n", "        total, search = 0, [attack][0]\n")
+    .replace("attack(model", "search(model"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("loop", HANDED.values(), ids=HANDED)
+@pytest.mark.parametrize(("zero", "plan"), [(True, "module"), (False, "loop")])
+def test_one_that_is_called_by_another_name(loop, zero, plan, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    if not zero:
+        loop = loop.replace("            opt.zero_grad()\n", "").replace("# first", "opt.zero_grad()")
+    check_same(HEAD + MADE + loop, plan)
+
+
+def test_one_of_a_class_of_another_file(tmp_path):
+    """Its gradients are added where it is called as a method of what the script has made."""
+    (tmp_path / "attacks.py").write_text(HEAD + OF_A_CLASS.split("\n\ndef attack")[0])
+    made = LOOP.replace("    opt = ", "    search = Attack(model)\n    opt = ").replace(
+        "attack(model, x, y)", "search.search(x, y)"
+    )
+    for zero, plan in ((True, "module"), (False, "loop")):
+        loop = made if zero else made.replace("            opt.zero_grad()\n", "").replace("# first", "opt.zero_grad()")
+        (tmp_path / "main.py").write_text(HEAD + "from attacks import Attack\n" + loop)
+        done = {m.path.stem: m for m in migrate_all(collect([tmp_path / "main.py"]), Options())}
+        assert done["main"].report.plan == plan

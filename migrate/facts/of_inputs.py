@@ -18,6 +18,7 @@ from .nodes import walk
 if TYPE_CHECKING:
     from .script import Facts
 
+PARAMETERS = ("torch.nn.Parameter", "torch.nn.parameter.Parameter")
 ASKING = ("requires_grad", "requires_grad_", "retain_grad")
 
 
@@ -28,7 +29,8 @@ def is_of_inputs(facts: Facts, backward: ast.Call) -> bool:
     f = next((up for up in facts.scopes.ancestors(backward) if isinstance(up, ast.FunctionDef)), None)
     if f is None or any(n.attr == "step" for n in walk(f, ast.Attribute)):
         return False
-    if not any(_may_be_network(facts, f, n.func) for n in walk(f, ast.Call) if n.args):
+    given = (n for n in walk(f, ast.Call) if n.args and not isinstance(facts.scopes.parents.get(n), ast.Expr))
+    if not any(_may_be_network(facts, f, n.func) for n in given):
         return False
     asked = [n.value for n in walk(f, ast.Attribute) if n.attr == "grad" and facts.names.resolve(n) is None]
     names = [n.id for n in asked if isinstance(n, ast.Name)]
@@ -47,8 +49,10 @@ def _may_be_network(facts: Facts, f: ast.FunctionDef, called: ast.expr) -> bool:
 
 def _is_made_here(facts: Facts, f: ast.FunctionDef, name: str) -> bool:
     """Whether statements of the function alone give a name its values, and no loop over parameters does."""
-    stores = facts.scopes.by_node[f].stores.get(name, ())
-    return bool(stores) and all(isinstance(facts.scopes.parents.get(s), ast.Assign | ast.AnnAssign) for s in stores)
+    stores = [facts.scopes.parents.get(s) for s in facts.scopes.by_node[f].stores.get(name, ())]
+    values = [s.value for s in stores if isinstance(s, ast.Assign | ast.AnnAssign)]
+    weights = (v for v in values if isinstance(v, ast.Call) and facts.names.resolve(v.func) in PARAMETERS)
+    return 0 < len(values) == len(stores) and next(weights, None) is None
 
 
 def _asks_for_one(facts: Facts, f: ast.FunctionDef, name: str) -> bool:

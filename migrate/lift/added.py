@@ -20,13 +20,14 @@ def check_added(facts: Facts, train: DataPass, around: list[ast.stmt]) -> None:
     if next(beyond, None) is None and not any(".backward(" in other.text for other in facts.others):
         return
     body = train.body
+    holders = set(facts.scopes.ancestors(train.loop))
     networks = {c.func.id for s in body for c in walk(s, ast.Call) if isinstance(c.func, ast.Name)}
     for i, s in enumerate(body):
         if _takes(s, "backward") or _are_cleared([*body[i + 1 :], *body[:i]]):
             continue
-        if adds_gradients(facts, [s]) or any(_hands_on(facts, c, networks) for c in walk(s, ast.Call)):
+        if adds_gradients(facts, [s], holders) or any(_hands_on(facts, c, networks) for c in walk(s, ast.Call)):
             raise _left(facts, s)
-    beside = adds_gradients(facts, [*train.before, *train.after, *around])
+    beside = adds_gradients(facts, [*train.before, *train.after, *around], holders)
     if beside is not None and not _are_cleared(body):
         raise _left(facts, beside)
 

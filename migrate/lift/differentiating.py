@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
 from ..facts.nodes import children, walk
 from ..facts.other_files import defined_there
@@ -20,9 +20,12 @@ def differentiates(facts: Facts, body: Iterable[ast.AST]) -> ast.AST | None:
     return _asking(facts, body, GRADIENTS, _calls, lambda there, f: any(map(there.names.resolve, _switches(there, f))))
 
 
-def adds_gradients(facts: Facts, body: Iterable[ast.AST]) -> ast.AST | None:
-    """The statement that calls a backward(), itself or in what it calls: all parameters on its way get gradients."""
-    return _asking(facts, body, GRADIENTS[1:], lambda there, f: walk(f, ast.Call), lambda there, f: False)
+def adds_gradients(facts: Facts, body: Iterable[ast.AST], around: Container[ast.AST] = ()) -> ast.AST | None:
+    """The statement that calls a backward(), itself or in what it calls: all parameters on its way get gradients.
+
+    `around`: what holds the training itself, so that `net.train()` is none of its calls.
+    """
+    return _asking(facts, body, GRADIENTS[1:], lambda there, f: walk(f, ast.Call), lambda there, f: f in around)
 
 
 def _asking(

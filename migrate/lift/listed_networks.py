@@ -38,11 +38,11 @@ def _put_into_lists(facts: Facts) -> Iterator[ast.expr]:
 
 
 def _is_module(facts: Facts, e: ast.expr) -> bool:
-    """`nn.Linear(2, 2)`, `Net()` of a class of the file, and a name that is given such a call."""
+    """`nn.Linear(2, 2)`, `Net()` of a class of the file, and a name that is given such a call; no loss of torch's."""
     if isinstance(e, ast.Call):
         full = facts.names.resolve(e.func)
         if full is not None:
-            return full.startswith(OF_TORCH) and facts.placed.is_module(e)
+            return full.startswith(OF_TORCH) and not full.endswith("Loss") and facts.placed.is_module(e)
         return any(c.name == getattr(e.func, "id", "") for c in facts.classes.modules)
     scope = facts.scopes.scope_of(e).lookup(e.id) if isinstance(e, ast.Name) else None
     values = facts.devices.assigned(e.id, scope) if scope is not None and isinstance(e, ast.Name) else None

@@ -20,6 +20,7 @@ from .chunks import Chunk
 from .criteria import is_loss_of_torch
 from .networks import made_network
 from .nodes import local_function
+from .shown import spread
 
 JOINS = {"torch.stack", "torch.cat"}
 DEPTH = 3  # of functions that call functions
@@ -144,12 +145,13 @@ def _is_made(facts: Facts, call: ast.Call) -> bool:
     return is_open(facts, call) or full in OF_THE_CPU or by_numpy
 
 
-def _is_of_batch(facts: Facts, e: ast.expr, but: ast.Call) -> bool:
-    """Whether the runtime places a value, brought back or not, or what a name was before a call gives it another."""
+def _is_of_batch(facts: Facts, e: ast.expr, call: ast.Call) -> bool:
+    """Whether a name, brought to the CPU or not, is computed from what the loop around gives: `noisy = x + 0.5`."""
     e = e.func.value if isinstance(e, ast.Call) and isinstance(e.func, ast.Attribute) and e.func.attr == "cpu" else e
-    scope = facts.scopes.scope_of(e).lookup(e.id) if isinstance(e, ast.Name) else None
-    values = facts.devices.assigned(e.id, scope) if scope is not None and isinstance(e, ast.Name) else None
-    return any(facts.placed.by_runtime(v) for v in [v for v in values or () if v is not but] or [e])
+    hot = facts.loops.hot(call)
+    if not isinstance(e, ast.Name) or hot is None or not isinstance(hot.loop, ast.For):
+        return False
+    return e.id in spread(hot.loop.body, {n.id for n in walk(hot.loop.target, ast.Name)}, set(), {})
 
 
 def _works_with(facts: Facts, func: ast.expr) -> bool:

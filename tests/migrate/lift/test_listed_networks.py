@@ -62,7 +62,8 @@ def test_they_stay_on_the_cpu(made, tmp_path):
 
 
 def test_other_objects_in_a_list_say_nothing(tmp_path):
-    made = "self.model = Net()\n        self.optimizers = [torch.optim.SGD(self.model.parameters(), lr=0.1)] * 2"
+    made = "self.losses = [nn.MSELoss(), nn.L1Loss()]\n        print(len(self.losses))\n        "
+    made += "self.model = Net()\n        self.optimizers = [torch.optim.SGD(self.model.parameters(), lr=0.1)] * 2"
     script = TEXT.replace("MADE", made).replace("CALLED", "self.model")
     assert 'accelerator="cpu"' not in check_on_card(tmp_path, script)
 

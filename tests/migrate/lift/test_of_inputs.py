@@ -67,6 +67,28 @@ def test_a_network_that_is_made_for_it_below_the_training_is_where_the_script_pu
     assert "model = nn.Linear(4, 3)\n" in texts["main"]
 
 
+BY_HAND = """\
+import torch
+from torch import nn
+
+
+def train(net, batches, change):
+    w = {}
+    for epoch in range(2):
+        for x, y in batches:
+            loss = ((net(x, w) - y) ** 2).mean()
+            if w.grad is not None:
+                w.grad.data.zero_()
+            loss.backward()
+            change([w])
+"""
+
+
+@pytest.mark.parametrize("made", ["nn.Parameter(torch.zeros(3))", "torch.nn.parameter.Parameter(torch.zeros(3))"])
+def test_weights_of_the_functions_own_are_trained(made):
+    assert not any("those of inputs" in n.message for n in migrate_text(BY_HAND.format(made)).attention)
+
+
 # the shape of https://docs.pytorch.org/tutorials/beginner/fgsm_tutorial.html
 TESTED = """\
 import torch

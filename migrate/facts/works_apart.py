@@ -35,7 +35,8 @@ def works_apart(facts: Facts, node: ast.expr) -> bool:
     name = _name(facts, node, call)
     if not isinstance(f, Home) or name is None or facts.scopes.scope_of(name).node is not f:
         return False
-    if not (_is_kept(facts, name.id) if isinstance(f, ast.Module) else _is_called_by_others(facts, f)):
+    at_top = isinstance(f, ast.Module) and facts.scopes.statement_of(call) in f.body
+    if not (at_top and _is_kept(facts, name.id) if isinstance(f, ast.Module) else _is_called_by_others(facts, f)):
         return False
     key = (works_apart, f, name.id)
     if key not in facts.answers:

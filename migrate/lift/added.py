@@ -7,6 +7,7 @@ import ast
 from ..facts.arguments import given_to
 from ..facts.nodes import walk
 from ..facts.script import Facts
+from .counted import last_name
 from .differentiating import adds_gradients
 from .nodes import is_call_of, method_call
 from .recipe import CannotLift, DataPass
@@ -38,22 +39,24 @@ def _hands_on(facts: Facts, call: ast.Call, networks: set[str]) -> bool:
     if scope is None or not isinstance(call.func, ast.Name) or facts.devices.function_of(call) is not None:
         return False
     stores = scope.stores.get(call.func.id, ())
+    values = facts.devices.assigned(call.func.id, scope) or []
+    made = bool(values) and all(isinstance(v, ast.Call) and last_name(v)[:1].isupper() for v in values)
     named = call.func.id in scope.params or any(isinstance(s, ast.Name) for s in stores)
-    return named and any(isinstance(a, ast.Name) and a.id in networks for a in given_to(call))
+    return named and not made and any(isinstance(a, ast.Name) and a.id in networks for a in given_to(call))
 
 
 def _are_cleared(ahead: list[ast.stmt]) -> bool:
-    """Whether gradients are set to zero before a statement adds to them or steps."""
+    """Whether gradients are set to zero before a statement steps."""
     for s in ahead:
         if method_call(s, "zero_grad"):
             return True
-        if _takes(s, "backward", "step"):
+        if _takes(s, "step"):
             return False
     return False
 
 
-def _takes(s: ast.stmt, *methods: str) -> bool:
-    return any(is_call_of(n, method) for n in walk(s, ast.Call) for method in methods)
+def _takes(s: ast.stmt, method: str) -> bool:
+    return any(is_call_of(n, method) for n in walk(s, ast.Call))
 
 
 def _left(facts: Facts, s: ast.AST) -> CannotLift:

@@ -12,6 +12,7 @@ from .nodes import is_call_of, local_function
 
 GRADIENTS = ("torch.autograd.grad", "torch.autograd.backward")
 ENABLES = "torch.enable_grad"
+OF_TORCH = ("train", "eval", "step", "zero_grad")  # methods of networks and optimizers
 CALLED = ("forward", "__call__")
 
 
@@ -23,9 +24,17 @@ def differentiates(facts: Facts, body: Iterable[ast.AST]) -> ast.AST | None:
 def adds_gradients(facts: Facts, body: Iterable[ast.AST], around: Container[ast.AST] = ()) -> ast.AST | None:
     """The statement that calls a backward(), itself or in what it calls: all parameters on its way get gradients.
 
-    `around`: what holds the training itself, so that `net.train()` is none of its calls.
+    `around`: what holds the training itself, which none of its calls is.
     """
-    return _asking(facts, body, GRADIENTS[1:], lambda there, f: walk(f, ast.Call), lambda there, f: f in around)
+    passes = lambda there, f: f in around or _clears(there, f)  # noqa: E731
+    return _asking(facts, body, GRADIENTS[1:], lambda there, f: walk(f, ast.Call), passes)
+
+
+def _clears(facts: Facts, f: ast.FunctionDef) -> bool:
+    """Whether a function sets the gradients of what it is given to zero below its last backward()."""
+    last = max((c.lineno for c in walk(f, ast.Call) if is_call_of(c, "backward")), default=0)
+    zeros = (c.func.value for c in walk(f, ast.Call) if is_call_of(c, "zero_grad") and c.lineno > last)  # type: ignore[attr-defined]
+    return last > 0 and any(isinstance(o, ast.Name) and o.id in facts.scopes.by_node[f].params for o in zeros)
 
 
 def _asking(
@@ -80,7 +89,7 @@ def _called(facts: Facts, call: ast.Call) -> Iterator[tuple[Facts, ast.FunctionD
     if there is not None and isinstance(there.f, ast.FunctionDef):
         yield there.facts, there.f
         return
-    if isinstance(call.func, ast.Attribute):
+    if isinstance(call.func, ast.Attribute) and call.func.attr not in OF_TORCH:
         yield from ((facts, f) for f in facts.walk(ast.FunctionDef) if _is_method(facts, f, call.func.attr))
         yield from _methods_there(facts, call.func.attr)
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")

@@ -68,7 +68,9 @@ def place_batches(facts: Facts, edits: Edits, moving: Moving, line: Callable[[in
         if (line(row), target) not in moving.loops and not _evaluates(facts, loop, around):
             continue
         source = looped_over(facts, loop)
-        if _counts(source) or _holds_numbers(facts, source) or facts.is_fixed(source) or _gives_texts(loop, around):
+        if _counts(source) or _holds_numbers(facts, source) or facts.is_fixed(source):
+            continue
+        if _gives_texts(loop, around) and not is_loader(facts, source):
             continue
         network = network_on_cpu(facts, around) or network_of(facts, around)
         said.append(_placed(facts, edits, source, around, line, network))
@@ -344,7 +346,8 @@ def _gives_texts(loop: Loop, around: ast.AST) -> bool:
     for call in walk(around, ast.Call):
         method = call.func if isinstance(call.func, ast.Attribute) else None
         if method is not None and spelled(method.value) == loop.target.id:
-            by_text = all(isinstance(a, ast.Constant) and isinstance(a.value, str) for a in call.args)
+            plain = all(isinstance(a, ast.Constant) and isinstance(a.value, str) for a in call.args)
+            by_text = plain and not call.keywords
             if method.attr in OF_TEXTS or (method.attr == "split" and by_text):
                 return True
     return False

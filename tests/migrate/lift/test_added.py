@@ -142,3 +142,28 @@ def test_one_of_a_class_of_another_file(tmp_path):
         (tmp_path / "main.py").write_text(HEAD + "from attacks import Attack\n" + loop)
         done = {m.path.stem: m for m in migrate_all(collect([tmp_path / "main.py"]), Options())}
         assert done["main"].report.plan == plan
+
+
+TRADES = MADE.replace("def attack(model, x, y):", "def attack(model, x, y, opt=None):").replace(
+    "    return delta.detach()", "    {}.zero_grad()\n    return delta.detach()"
+)
+
+
+@pytest.mark.parametrize(("given", "zeroed"), [("model, x, y, opt", "opt"), ("model, x, y", "model")])
+def test_one_that_clears_what_it_leaves_itself(given, zeroed, tmp_path, monkeypatch):
+    """As https://github.com/yaodongyu/TRADES does, with the optimizer that it is given."""
+    monkeypatch.chdir(tmp_path)
+    loop = LOOP.replace("            opt.zero_grad()\n", "").replace("# first", "opt.zero_grad()")
+    script = HEAD + TRADES.format(zeroed) + loop.replace("attack(model, x, y)", f"attack({given})")
+    one, two = on_one_and_two(tmp_path, script, check_same(script, "module"))
+    assert (one / "total").read_text() == (two / "total").read_text() != ""
+
+
+def test_gradients_between_the_epochs_that_the_first_step_clears(tmp_path, monkeypatch):
+    """Another backward() of the step may come first: it is the step that takes them."""
+    monkeypatch.chdir(tmp_path)
+    loop = LOOP.replace("            x = x + attack(model, x, y)\n", "            (model(x) * 0.5).sum().backward()\n")
+    loop = loop.replace(
+        '        with open("total"', '        shown = attack(model, x, y).sum()\n        with open("total"'
+    )
+    check_same(HEAD + MADE + loop, "manual")

@@ -2,6 +2,7 @@
 weights are cleared before the one that counts: by the step itself, or by the Trainer.
 """
 
+import importlib.util
 import re
 
 import pytest
@@ -79,16 +80,29 @@ def automatic(tmp_path):
     return lambda *options: ptrun("--accelerator", "cpu", *options, str(script), limit=240)
 
 
-@pytest.mark.parametrize("strategy", ["ddp", "dp", "fsdp", "ddp_sharded", "horovod", "bagua"])
+PACKAGES = {"ddp_sharded": "fairscale", "horovod": "horovod"}
+
+
+def needs(package):
+    if importlib.util.find_spec(package) is None:
+        pytest.skip(f"{package} is not installed")
+
+
+@pytest.mark.parametrize(
+    "strategy", ["ddp", "dp", "fsdp", "bagua", *(pytest.param(p, marks=pytest.mark.slow) for p in PACKAGES)]
+)
 def test_a_trainer_clears_them(automatic, strategy):
+    needs(PACKAGES.get(strategy, "torch"))
     one, two = (
         numbers(automatic(*more)) for more in ((), ("--devices", "2", "--strategy", strategy, "--global-batch"))
     )
     assert len(one) == 4 and two == pytest.approx(one, abs=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", ["", "_stage_3"])
 def test_an_engine_that_would_take_them_refuses(automatic, stage):
+    needs("deepspeed")
     done = automatic("--devices", "2", "--strategy", "deepspeed" + stage, "--global-batch")
     assert done.returncode != 0 and "a step calls backward() itself" in done.stderr
 

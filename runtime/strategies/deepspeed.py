@@ -148,7 +148,7 @@ class DeepSpeedStrategy(Strategy):
         )
         self._given_away = deepspeed.given_away(module, self.manual)
         if not self.manual:
-            self._given_away.refuse_own()
+            self._given_away.refuse_own(lambda: self.own)
         self.optimizer = deepspeed.Stepping(self.engine, groups, self._given_away, self._marks)
         if loaded:
             self.optimizer.load_state_dict(loaded)

@@ -115,7 +115,9 @@ class Root(torch.nn.Module):
         """What backward passes have left on this rank of the parameters that `optimizer` steps."""
         mine = {p for group in optimizer.param_groups for p in group["params"]}
         for each in (each for group in self._groups() for each in group.fsdp_params if each.sharded_param in mine):
-            each.unsharded_param.grad = each.unsharded_accumulated_grad = None
+            each.unsharded_accumulated_grad = None
+            if hasattr(each, "_unsharded_param"):  # made by the first forward
+                each.unsharded_param.grad = None
 
     def exchange(self, optimizers: Iterable[Any]) -> None:
         """Whole parameters in the optimizers' groups, where parts are; `keep_changes` puts parts back."""

@@ -5,7 +5,7 @@ does not find None or this rank's own.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import CodeType
@@ -34,6 +34,7 @@ class GivenAway:
         self.waiting = False  # for a step
         self._here = 0
         self._handles: list[Any] = []
+        self._asked: Callable[[], bool] = bool
         if not self.watching:
             Parameter.grad = property(_get, _set, _delete)  # type: ignore[assignment]
         self.watching.update((id(parameter), self) for parameter in self.parameters)
@@ -47,14 +48,17 @@ class GivenAway:
         finally:
             self._here -= 1
 
-    def refuse_own(self) -> None:
-        """RuntimeError from a backward that is not the engine's: that would take its gradients for the step's."""
+    def refuse_own(self, asked: Callable[[], bool]) -> None:
+        """RuntimeError from a backward that is not the engine's, which would take its gradients for the step's, nor
+        `asked` for: the module's own for its loss.
+        """
+        self._asked = asked
         for parameter in self.parameters:
             if parameter.requires_grad:
                 self._handles.append(parameter.register_post_accumulate_grad_hook(self._check_own))
 
     def _check_own(self, _: torch.Tensor) -> None:
-        if not self._here:
+        if not (self._here or self._asked()):
             raise RuntimeError(
                 "a step calls backward() itself, whose gradients the engine would take for those of its loss: search "
                 "for inputs by torch.autograd.grad, or use 'ddp', 'fsdp' or 'ddp_sharded'"

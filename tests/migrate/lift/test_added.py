@@ -167,3 +167,15 @@ def test_gradients_between_the_epochs_that_the_first_step_clears(tmp_path, monke
         '        with open("total"', '        shown = attack(model, x, y).sum()\n        with open("total"'
     )
     check_same(HEAD + MADE + loop, "manual")
+
+
+def test_methods_of_networks_are_not_those_of_another_file(tmp_path):
+    """`model.train()` in a step is torch's own, whatever class of the project has a method of that name."""
+    (tmp_path / "attacks.py").write_text(
+        HEAD + OF_A_CLASS.split("\n\ndef attack")[0].replace("def search", "def train")
+    )
+    loop = LOOP.replace("            opt.zero_grad()\n", "").replace("attack(model, x, y)", "0.1")
+    loop = loop.replace("# first", "opt.zero_grad()\n            model.train()")
+    (tmp_path / "main.py").write_text(HEAD + "from attacks import Attack\n" + loop)
+    done = {m.path.stem: m for m in migrate_all(collect([tmp_path / "main.py"]), Options())}
+    assert done["main"].report.plan == "module"

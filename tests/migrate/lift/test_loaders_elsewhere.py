@@ -32,6 +32,10 @@ def with_sizes(batch_size):
     return loaders, {phase: len(loaders[phase]) for phase in loaders}
 
 
+def with_others(batch_size):
+    return {"train": get_loader(12, batch_size), "test": get_loader(8, batch_size), "size": 12}
+
+
 def batches(n, ready=False):
     if ready:
         return [torch.randn(2, 3)]
@@ -86,6 +90,7 @@ def lifted(tmp_path, imported, made):
         ("from data import *", "train_loader, test_loader = get_loaders(4)"),
         ("from data import in_phases", f"loaders = in_phases(4)\n{OF_PHASES}"),
         ("from data import with_sizes", f"loaders, sizes = with_sizes(4)\n{OF_PHASES}"),
+        ("from data import with_others", f"loaders = with_others(4)\n{OF_PHASES}"),
     ],
 )
 def test_they_are_divided_and_evaluated(tmp_path, imported, made):

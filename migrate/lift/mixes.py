@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Callable
 
 from ..facts.batch_operations import DECOMPOSED
 from ..facts.batch_values import BATCH, Flow, Value, replace
@@ -144,25 +145,27 @@ def _is_named(e: ast.expr, name: str) -> bool:
 
 def _compares_elsewhere(facts: Facts) -> ast.Call | None:
     """A loss that this file imports under the name of one that compares samples: what it does cannot be followed."""
-    elsewhere = any(not full.startswith("torch.") and COMPARES.match(full.split(".")[-1]) for full in facts.called)
-    for call in facts.walk(ast.Call) if elsewhere else ():
-        full = facts.names.resolve(call.func)
-        if full is not None and not full.startswith("torch.") and COMPARES.match(full.split(".")[-1]):
-            return call
-    return None
+    return next(iter(_named_elsewhere(facts, COMPARES.match)), None)
 
 
 def _weighs_elsewhere(facts: Facts) -> ast.Call | None:
     """A loss that this file imports and gives class weights, or a target that is left out: shares differ in those."""
-    elsewhere = any(not full.startswith("torch.") and A_LOSS.search(full.split(".")[-1]) for full in facts.called)
-    for call in facts.walk(ast.Call) if elsewhere else ():
-        full = facts.names.resolve(call.func)
-        if full is None or full.startswith("torch.") or not A_LOSS.search(full.split(".")[-1]):
-            continue
+    for call in _named_elsewhere(facts, A_LOSS.search):
         said = {k.arg: k.value.value if isinstance(k.value, ast.Constant) else ... for k in call.keywords}
         if any(said.get(a) is ... for a in WEIGHTS) or any(said.get(a) is not None for a in LEFT_OUT):
             return call
     return None
+
+
+def _named_elsewhere(facts: Facts, fits: Callable[[str], re.Match[str] | None]) -> list[ast.Call]:
+    """The calls of what other libraries than torch give by a last name that fits, in the order of the text."""
+    found = [
+        call
+        for full, calls in facts.called.items()
+        if not full.startswith("torch.") and fits(full.rpartition(".")[2])
+        for call in calls
+    ]
+    return sorted(found, key=facts.text.key)
 
 
 def changed(s: ast.stmt) -> set[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ..facts.arguments import given_to
@@ -209,7 +209,7 @@ def handed_to(facts: Facts, n: ast.AST) -> ast.Name | None:
     if full is not None or isinstance(call.func, ast.Name):
         f = local_function(facts, call.func) if full is None and isinstance(call.func, ast.Name) else None
         fills_first = full in FILLED_FIRST or (full is None and ast.unparse(call.func) == "setattr")
-        first = call.args[0] if fills_first and call.args else _filled_in(facts, f, call) if f else None
+        first = call.args[0] if fills_first and call.args else filled_in(facts, f, call) if f else None
         if f is None and full is None and facts.scopes.scope_of(call.func).lookup(call.func.id) is not None:  # type: ignore[attr-defined]
             first = call.func  # an object that is called
         return _named(first) if first is not None else None
@@ -232,21 +232,28 @@ def _filled_by_called(facts: Facts, call: ast.Call) -> ast.Name | None:
     there = found_there(facts, call.func) if f is None and facts.others else None
     if there is not None and isinstance(there[2], ast.FunctionDef):
         f = there[2]
-    first = _filled_in(facts, f, call) if f is not None else None
+    first = filled_in(facts, f, call) if f is not None else None
     return _named(first) if first is not None else None
 
 
-def _filled_in(facts: Facts, f: ast.FunctionDef, call: ast.Call) -> ast.expr | None:
+def filled_in(facts: Facts, f: ast.FunctionDef, call: ast.Call) -> ast.expr | None:
     """The argument, or the script's own name, that a function of this file fills."""
     given = given_arguments(f, call)
     for s in f.body:
         for n in walk_here(s):
-            name = filled_by(n)
+            name = filled_by(n) or _added_to(facts, n, given)
             if name is not None and name.id in given:
                 return given[name.id]
             if name is not None and name in facts.scopes.parents and is_global(facts, name):
                 return name
     return None
+
+
+def _added_to(facts: Facts, n: ast.AST, given: Mapping[str, ast.expr]) -> ast.Name | None:
+    """A function's own name for a tensor that it is given, in `total += x`: a number stays what it is outside."""
+    target = n.target if isinstance(n, ast.AugAssign) else None
+    in_place = isinstance(target, ast.Name) and facts.tensors.is_tensor(given.get(target.id))
+    return target if isinstance(target, ast.Name) and in_place else None
 
 
 def _held(node: ast.expr) -> ast.expr:

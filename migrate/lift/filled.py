@@ -12,6 +12,8 @@ from ..facts.nodes import LOOPS, walk
 from ..facts.scopes import Scope
 from ..facts.script import Facts
 from ..facts.tensor_makers import TAKES_DEVICE, is_open
+from .collected import filled_in
+from .nodes import local_function
 
 # what is a number already, or on the CPU
 NUMBERS = {"item", "tolist", "size", "numel", "nelement", "dim", "cpu", "numpy"}
@@ -76,7 +78,7 @@ def _target(facts: Facts, made: ast.Call) -> ast.Name | None:
 
 
 def _taken_in(facts: Facts, s: ast.stmt, name: str, home: Scope) -> Iterator[ast.expr]:
-    """What a statement puts into the tensor of a name: `t += x`, `t[0] += x`, `t = t + x`, `t.add_(x)`."""
+    """What a statement puts into the tensor of a name: `t += x`, `t[0] += x`, `t = t + x`, `t.add_(x)`, `add(t, x)`."""
 
     def is_it(node: ast.AST) -> bool:
         while isinstance(node, ast.Subscript):
@@ -89,6 +91,10 @@ def _taken_in(facts: Facts, s: ast.stmt, name: str, home: Scope) -> Iterator[ast
             yield n.value
         elif isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr.endswith("_"):
             yield from n.args if is_it(n.func.value) else ()
+        elif isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and any(map(is_it, n.args)):
+            f = local_function(facts, n.func)
+            into = filled_in(facts, f, n) if f is not None else None
+            yield from (a for a in n.args if into is not None and is_it(into) and not is_it(a))
 
 
 def _is_number(facts: Facts, node: ast.expr, depth: int) -> bool:

@@ -104,6 +104,31 @@ def test_a_script_of_sums_that_nothing_places_stays_on_the_cpu(parts):
     assert len(told) == 1 and "`torch.zeros(1)`" in told[0] and "a loop over batches fills" in told[0]
 
 
+ADD = """
+def add(total, value):
+    total += value
+"""
+
+
+@pytest.mark.parametrize(
+    ("start", "step", "told"),
+    [
+        ("total = torch.zeros(3)", "add(total, x.sum(0))", True),
+        ("total = torch.zeros(3)", "add(total, numpy.ones(3))", False),
+        ("total = 0.0", "add(total, loss.item())", False),
+    ],
+    ids=["a tensor of the batch", "the same for each batch", "a number, which the caller keeps as it was"],
+)
+def test_a_tensor_that_a_function_adds_to_is_filled(start, step, told):
+    text = source(start=start, step=step, shown="total").replace(
+        "torch.manual_seed(0)", ADD + "\n\ntorch.manual_seed(0)"
+    )
+    check_same(text, "module")
+    notes = [n.message for n in migrate_text(text).attention]
+    assert any("`total` holds what the process sees" in n for n in notes) is told
+    assert any("`torch.zeros(3)`" in n and "a loop over batches fills" in n for n in notes) is told
+
+
 def test_a_script_that_names_devices_says_itself_where_they_are():
     text = source(start="total = torch.zeros(1)", step="total += loss.detach().to('cpu')", shown="total.item()")
     text = text.replace(

@@ -63,10 +63,15 @@ def is_read(facts: Facts, call: ast.Call) -> bool:
     """`cv2.imread(path)`, `tokenizer(texts, return_tensors="pt")`, `map(torch.from_numpy, arrays)`."""
     if (facts.names.resolve(call.func) or "").partition(".")[0] in LIBRARIES:
         return True
-    if any(k.arg == "return_tensors" for k in call.keywords) or is_from_picture(facts, call):
+    if is_tokenized(call) or is_from_picture(facts, call):
         return True
     mapped = isinstance(call.func, ast.Name) and call.func.id == "map" and bool(call.args)
     return mapped and (facts.names.resolve(call.args[0]) or "").startswith("torch.")
+
+
+def is_tokenized(call: ast.Call) -> bool:
+    """`tokenizer.encode(text, return_tensors="pt")`"""
+    return any(k.arg == "return_tensors" for k in call.keywords)
 
 
 def gives_held(facts: Facts, method: ast.Attribute) -> bool:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from .arguments import argument_at, entry, given_to
 from .back_from_cpu import goes_to_cpu
 from .filled_lists import Filled
+from .held import is_tokenized
 from .kept_made import KeptMade
 from .loops import MODEL_NAME
 from .nodes import walk
@@ -130,7 +131,7 @@ class Tensors:
         if full is not None:
             return self._function(call, full, kept)
         f = call.func
-        if not kept and self._is_brought_to_cpu(call):
+        if not kept and (is_tokenized(call) or self._is_brought_to_cpu(call)):
             return True
         result = self._results(call, kept)
         if result is not None:

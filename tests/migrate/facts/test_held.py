@@ -5,6 +5,8 @@ import textwrap
 import pytest
 from ptmigrate.migrate.migrate import Options, migrate_text
 
+from tests.migrate.running import check_on_card
+
 HEAD = """
 import random
 import torch
@@ -195,6 +197,49 @@ def test_texts_of_a_batch_go_where_their_module_is():
         """)
     result = migrate_text(script).text
     assert 'return_tensors="pt").to(self.device)' in result and 'self.model(inputs, batch["label"])' in result
+
+
+def test_texts_that_methods_put_together_go_where_their_module_is(tmp_path):
+    script = """
+import torch
+
+
+class Texts:
+    def encode(self, text, return_tensors):
+        return torch.tensor([[ord(letter) % 16 for letter in text]])
+
+
+class Runner:
+    def __init__(self, model, tokenizer):
+        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self.model, self.tokenizer = model.to(self.device), tokenizer
+
+    def mask(self, inputs):
+        labels = inputs.clone()
+        inputs[torch.rand(labels.shape) < 0.3] = 0
+        return inputs, labels
+
+    def encode(self, batch):
+        return torch.cat([self.tokenizer.encode(text, return_tensors="pt") for text in batch])
+
+    def train(self, loader):
+        optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for batch in loader:
+                inputs, labels = self.mask(self.encode(batch))
+                inputs, labels = inputs.to(self.device), labels.to(self.device)
+                loss = torch.nn.functional.cross_entropy(self.model(inputs).view(-1, 16), labels.view(-1))
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                print(loss.item())
+
+
+torch.manual_seed(0)
+model = torch.nn.Sequential(torch.nn.Embedding(16, 8), torch.nn.Linear(8, 16))
+Runner(model, Texts()).train(torch.utils.data.DataLoader(["some", "text", "more", "here"] * 2, 4))
+"""
+    assert "inputs, labels = inputs.to(self.device), labels.to(self.device)" in check_on_card(tmp_path, script)
 
 
 @pytest.mark.parametrize("given", ["x.unsqueeze(0)", "x[None].float()", "x"])

@@ -12,11 +12,13 @@ if TYPE_CHECKING:
 
 
 def own_methods(facts: Facts, func: ast.Attribute) -> list[Function]:
-    """The methods that a call of `func` may be one of: those of this file's classes that derive from nothing."""
+    """The methods that a call of `func` may be one of: those of classes that derive from none but this file's."""
     plain = (c for c in facts.walk(ast.ClassDef) if not c.bases)
     own = {c: m for c in plain if (m := facts.classes.methods(c).get(func.attr)) is not None}
-    kinds = facts.devices.own_movers.kinds(func.value) if own else ()
-    return [own[c] for c in kinds if c in own]
+    movers = facts.devices.own_movers
+    above = [movers.above(c) for c in (movers.kinds(func.value) if own else ())]
+    found = (next((m for c in cs if (m := facts.classes.methods(c).get(func.attr)) is not None), None) for cs in above)
+    return [m for m in found if m is not None]
 
 
 def copies_nothing(facts: Facts, func: ast.Attribute) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import cached_property
 
 from .arguments import argument, default_of, is_static
+from .loops import MODEL_NAME
 from .names import Names
 from .nodes import walk, walk_own
 from .own_batches import OwnBatches
@@ -61,32 +62,55 @@ class OwnMovers:
         kinds = self.kinds(f.value)
         if not kinds and isinstance(f.value, ast.Call) and self._has_before(f.value):
             return True
+        if not kinds and isinstance(self.scopes.parents.get(self.scopes.parents[f]), ast.Expr):
+            return not self._may_be_module(f.value, 0)  # of a tensor alone, `x.cuda()` would be in vain
         return any(f.attr in self.movers.get(kind, ()) for kind in kinds)
+
+    def _may_be_module(self, node: ast.expr, depth: int) -> bool:
+        """Whether what an import gives, or a module's name, shows that an expression is nothing of this file's."""
+        last = node.attr if isinstance(node, ast.Attribute) else str(getattr(node, "id", ""))
+        if MODEL_NAME.search(last) or self.names.resolve(node) is not None or depth >= DEEP:
+            return True
+        if isinstance(node, ast.Call):
+            if (self.names.resolve(node.func) or "").startswith("copy."):
+                return any(self._may_be_module(a, depth + 1) for a in node.args)
+            made = self.class_of(node)
+            return made not in self.movers if made is not None else self._may_be_module(node.func, depth + 1)
+        if isinstance(node, ast.Subscript):
+            return self._may_be_module(node.value, depth + 1)
+        return any(self._may_be_module(v, depth + 1) for v in self._values(node, depth))
 
     def kinds(self, node: ast.expr, depth: int = 0) -> set[ast.ClassDef]:
         """The classes of this file of which an expression may be an object, by what callers give parameters, too."""
         made = self.class_of(node)
         if made is not None or depth >= DEEP:
             return {made} if made is not None else set()
-        values: list[ast.expr] = []
+        own = self._class_of_name(node)  # its own static method, or one of its class
+        return (
+            {own}
+            if own is not None
+            else {kind for value in self._values(node, depth) for kind in self.kinds(value, depth + 1)}
+        )
+
+    def _values(self, node: ast.expr, depth: int) -> list[ast.expr]:
+        """What an expression may be, as far as it shows: by its names, its choices, what methods give."""
         if isinstance(node, (ast.IfExp, ast.BoolOp)):
-            values = [node.body, node.orelse] if isinstance(node, ast.IfExp) else node.values
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            return [node.body, node.orelse] if isinstance(node, ast.IfExp) else node.values
+        if isinstance(node, ast.NamedExpr):
+            return [node.value]
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             holders = self.kinds(node.func.value, depth + 1)
             methods = [s for c in holders for s in c.body if getattr(s, "name", "") == node.func.attr]
             own = [n for f in methods if isinstance(f, ast.FunctionDef) for n in walk_own(f.body)]
-            values = [n.value for n in own if isinstance(n, ast.Return) and n.value is not None]
-        elif isinstance(node, ast.Name) and (home := self.scopes.scope_of(node).lookup(node.id)) is not None:
-            stores = home.stores.get(node.id, [])
-            if len(stores) == 1 and isinstance(stores[0], ast.ClassDef) and node.id not in home.params:
-                return {stores[0]}  # its own static method, or one of its class
-            values = [*(self.assigned(node.id, home) or ()), *self._given(home, node.id)]
-        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
+            return [n.value for n in own if isinstance(n, ast.Return) and n.value is not None]
+        if isinstance(node, ast.Name) and (home := self.scopes.scope_of(node).lookup(node.id)) is not None:
+            return [*(self.assigned(node.id, home) or ()), *self._given(home, node.id)]
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
             holder = next((up for up in self.scopes.ancestors(node) if isinstance(up, ast.ClassDef)), None)
             kept = (n for n in walk(holder, ast.Attribute) if n.attr == node.attr) if holder else ()
             given = [self.scopes.parents.get(n) for n in kept if not isinstance(n.ctx, ast.Load)]
-            values = [s.value for s in given if isinstance(s, ast.Assign)]
-        return {kind for value in values for kind in self.kinds(value, depth + 1)}
+            return [s.value for s in given if isinstance(s, ast.Assign)]
+        return []
 
     def _given(self, home: Scope, name: str) -> list[ast.expr]:
         """What callers of this file give a parameter, as far as they show: of a method those by its name."""
@@ -112,11 +136,33 @@ class OwnMovers:
     def movers(self) -> dict[ast.ClassDef, set[str]]:
         found = {}
         for c in self.scopes.by_node:
-            if isinstance(c, ast.ClassDef) and not any(self.names.resolve(b) for b in c.bases) and len(c.bases) < 2:
-                own = {s.name for s in c.body if isinstance(s, ast.FunctionDef)} & {"cuda", "to", "xpu", "mps"}
+            if isinstance(c, ast.ClassDef):
+                above = self.above(c)
+                own = {s.name for d in above for s in d.body if isinstance(s, ast.FunctionDef)} & {*MOVERS}
                 if own:
                     found[c] = own
         return found
+
+    def above(self, c: ast.ClassDef) -> list[ast.ClassDef]:
+        """A class and those of this file that it derives from; none where one is another library's, as modules are."""
+        above: list[ast.ClassDef] = []
+        while c not in above:
+            if len(c.bases) > 1 or any(self.names.resolve(b) for b in c.bases):
+                return []
+            above.append(c)
+            base = self._class_of_name(c.bases[0]) if c.bases else None
+            if base is None:
+                break
+            c = base
+        return above
+
+    def _class_of_name(self, node: ast.expr) -> ast.ClassDef | None:
+        """The class of this file that nothing else shares a name with."""
+        home = self.scopes.scope_of(node).lookup(node.id) if isinstance(node, ast.Name) else None
+        if home is None or not isinstance(node, ast.Name) or node.id in home.params:
+            return None
+        stores = home.stores.get(node.id, [])
+        return stores[0] if len(stores) == 1 and isinstance(stores[0], ast.ClassDef) else None
 
     def class_of(self, node: ast.expr, depth: int = 0) -> ast.ClassDef | None:
         """The class of this file that an expression makes an instance of, as far as it shows."""
@@ -128,7 +174,7 @@ class OwnMovers:
             return made[0] if len(made) == 1 and isinstance(made[0], ast.ClassDef) else None
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and depth < 4:
             holder = self.class_of(node.func.value, depth + 1)
-            return holder if holder is not None and _gives_itself(holder, node.func.attr) else None
+            return holder if holder is not None and self._gives_itself(holder, node.func.attr) else None
         if isinstance(node, ast.Subscript) and depth < 4:
             return self._of_elements(node.value, depth + 1)
         if isinstance(node, ast.Name) and depth < 4:
@@ -179,17 +225,17 @@ class OwnMovers:
         kinds = {self.class_of(part, depth + 1) for part in parts}
         return kinds.pop() if len(kinds) == 1 else None
 
+    def _gives_itself(self, c: ast.ClassDef, method: str) -> bool:
+        """`Robot().to(3)`, where `to` returns self."""
+        functions = (s for d in self.above(c) or [c] for s in d.body if isinstance(s, ast.FunctionDef))
+        own = next((f for f in functions if f.name == method), None)
+        given = [n.value for n in walk_own(own.body) if isinstance(n, ast.Return)] if own is not None else []
+        return bool(given) and all(isinstance(v, ast.Name) and v.id == "self" for v in given)
+
     def _class_named(self, said: ast.expr) -> ast.ClassDef | None:
         """The class of this file that an annotation names."""
         name = said.value if isinstance(said, ast.Constant) else getattr(said, "id", None)
         return next((c for c in self.movers if c.name == name), None)
-
-
-def _gives_itself(c: ast.ClassDef, method: str) -> bool:
-    """`Robot().to(3)`, where `to` returns self."""
-    own = next((s for s in c.body if isinstance(s, ast.FunctionDef) and s.name == method), None)
-    given = [n.value for n in walk_own(own.body) if isinstance(n, ast.Return)] if own is not None else []
-    return bool(given) and all(isinstance(v, ast.Name) and v.id == "self" for v in given)
 
 
 def is_super(node: ast.expr) -> bool:

@@ -67,6 +67,25 @@ ROBOTS = [
     "def go(r):\n    return r.cuda()\n\n\nprint(go(Robot().copy()))",
     "r = Robot() if torch.rand(1) > 2 else build()\nprint(r.cuda())",
     "by = {n: Robot() for n in 'ab'}\nby['a'].to(5)\nprint(by['a'].cuda())",
+    "class Loader(Robot):\n    pass\n\n\nprint(Loader().to(3).cuda())",
+    "class Loader(Robot):\n    def load(self):\n        return self.cuda()\n\n\nprint(Loader().load())",
+]
+TOLD = [
+    "r, n = Robot(), 3\nr.cuda()",
+    "r, *rest = [Robot(), 1]\nr.cuda()",
+    "print(r := Robot())\nr.cuda()",
+    "import copy\nr = copy.deepcopy(Robot())\nr.cuda()",
+    "for i, r in enumerate([Robot()]):\n    r.cuda()",
+    "class Crew:\n    r = Robot()\n\n\nCrew().r.cuda()",
+    "from contextlib import contextmanager\n\n\n@contextmanager\ndef held():\n    yield Robot()\n\n\n"
+    + "with held() as r:\n    r.cuda()",
+]
+MODULES = [
+    "net = torch.nn.Linear(2, 2)\nnet.cuda()",
+    "class Crew:\n    def __init__(self):\n        self.n = torch.nn.Linear(2, 2)\n        self.n.cuda()",
+    "def go(model):\n    model.cuda()\n\n\ngo(load())",
+    "class Near(torch.nn.Linear):\n    def cuda(self, n=0):\n        return super().cuda()\n\n\n"
+    + "class Loader(Near):\n    pass\n\n\nn = Loader(2, 2)\nn.cuda()",
 ]
 TENSORS = [
     ("x = CALL\nprint(x)", "Robot().arm().to('cuda')"),
@@ -86,6 +105,20 @@ def test_those_of_ones_own_class_stay(used):
     result = migrate_text(ROBOT + used + "\n")
     assert result.text == ROBOT + used + "\n"
     assert not result.attention
+
+
+@pytest.mark.parametrize("used", TOLD)
+def test_where_the_class_does_not_show_they_stay_and_are_told(used):
+    result = migrate_text(ROBOT + used + "\n")
+    assert result.text == ROBOT + used + "\n"
+    assert [n.code for n in result.attention] == ["PTM101"]
+
+
+@pytest.mark.parametrize("used", MODULES)
+def test_modules_beside_ones_own_class_go(used):
+    call = "model.cuda()" if "model" in used else "self.n.cuda()" if "self.n" in used else used.split("\n")[-1]
+    result = migrate_text(ROBOT + used + "\n")
+    assert call not in result.text
 
 
 def test_one_that_gets_both_stays():

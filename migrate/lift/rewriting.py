@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from ..facts.alone import rank_zero_alone
 from ..facts.nodes import walk
-from ..facts.own_files import saves_its_own
 from ..facts.script import Facts
 from ..facts.source import is_expression
 from .as_given import as_given
@@ -33,6 +31,7 @@ from .reads import stored
 from .recipe import CannotLift, Recipe
 from .running import brought_for
 from .sample_gradients import check_gradients
+from .saved import guarded_save, saves
 from .self_named import spelled_out
 from .shown import Shown, is_print, of_the_batch, reads_part
 from .splice import Splice
@@ -173,21 +172,14 @@ class Rewriter:
                 found.update(self._global(n))
             elif isinstance(n, ast.ExceptHandler):
                 found.update(caught_too(self.facts, n, self._is_kept))
-            elif isinstance(n, (ast.Expr, ast.With)) and chunk is not None and self._saves(n):
-                found.update(self._guarded_save(n))
+            elif isinstance(n, (ast.Expr, ast.With)) and chunk is not None and saves(self.facts, n):
+                found.update(guarded_save(self.facts, self.splice, n))
         for shown in walk(node, ast.FormattedValue) if found else ():
             found.update(spelled_out(self.facts, shown, found))
         return found
 
     def _is_kept(self, name: ast.Name) -> bool:
         return self.binder.variable(name) in self.variables.attributes
-
-    def _saves(self, n: ast.Expr | ast.With) -> bool:
-        """Whether a statement saves, or opens what the one statement in it saves to."""
-        if isinstance(n, ast.With):
-            return self._opens_for_saving(n)
-        around = self.facts.scopes.parents.get(n)
-        return self._is_save(n.value) and not (isinstance(around, ast.With) and self._opens_for_saving(around))
 
     def _bring_or_weigh(self, n: ast.AST, weighed: set[ast.AST], found: dict[tuple[int, int], str]) -> None:
         if n in self.shown:
@@ -227,40 +219,6 @@ class Rewriter:
         start, stop = self.facts.text.span(e)
         found[(start, start)] = f"self.{MEAN if self.shown[e] == 'mean' else SUM}("
         found[(stop, stop)] = ")"
-
-    def _is_save(self, value: ast.expr) -> bool:
-        saves = isinstance(value, ast.Call) and self.facts.names.resolve(value.func) == "torch.save"
-        return saves and not saves_its_own(self.facts, value)  # type: ignore[arg-type]
-
-    def _opens_for_saving(self, s: ast.With) -> bool:
-        """`with open(path, "wb") as f:` around saves, and prints: on rank 0 alone, or ranks cut each other's file."""
-        opened = [i.context_expr for i in s.items]
-        return all(
-            isinstance(c, ast.Call) and isinstance(c.func, ast.Name) and c.func.id == "open" for c in opened
-        ) and self._only_saves(s.body)
-
-    def _only_saves(self, body: list[ast.stmt]) -> bool:
-        values = [x.value for x in body if isinstance(x, ast.Expr)]
-        others = [v for v in values if not self._is_save(v)]
-        shown = all(isinstance(v, ast.Call) and is_print(v) for v in others)
-        return len(values) == len(body) and len(others) < len(body) and shown
-
-    def _guarded_save(self, s: ast.stmt) -> dict[tuple[int, int], str]:
-        if self.splice.shares_a_line(s) or rank_zero_alone(self.facts, s):
-            return {}  # the call itself becomes one of rank 0, or is one
-        start, _ = self.facts.text.span(s)
-        margin, unit = self.facts.text.margin(s), self.facts.indentation
-        found = {(start, start): f"if self.trainer.is_global_zero:\n{margin}{unit}"}
-        inside = {n for c in walk(s) if isinstance(c, (ast.Constant, ast.JoinedStr)) for n in _further_lines(c)}
-        for line in _further_lines(s):  # they move in with it
-            a, b = self.facts.text.line_span(line, line)
-            if (
-                line not in inside
-                and self.facts.text.text[a:b].startswith(margin)
-                and self.facts.text.text[a:b].strip()
-            ):
-                found[(a + len(margin), a + len(margin))] = unit
-        return found
 
     def _is_backward(self, n: ast.Call) -> bool:
         return isinstance(n.func, ast.Attribute) and n.func.value in self.recipe.optimization.losses
@@ -427,7 +385,3 @@ class Rewriter:
 
     def _has_optimizer_lines(self, chunk: Chunk | None) -> bool:
         return chunk is not None and chunk.hook == "training_step" and self.recipe.optimization.manual
-
-
-def _further_lines(node: ast.stmt | ast.expr) -> range:
-    return range(node.lineno + 1, (node.end_lineno or node.lineno) + 1)

@@ -295,12 +295,24 @@ def test_the_names_of_a_script_are_not_taken():
     assert "from ptmigrate.runtime import" in result and "Trainer as RuntimeTrainer" in result
 
 
-@pytest.mark.parametrize("shown", ["", "            print('saved')\n"])
-def test_a_file_is_opened_for_saving_by_rank_0_alone(shown):
-    text = FUNCTIONS.replace(
-        "        best = right\n",
-        f"        best = right\n        with open('/dev/null', 'wb') as f:\n{shown}            torch.save(best, f)\n",
-    )
+@pytest.mark.parametrize(
+    ("above", "below", "alone"),
+    [
+        ("", "", True),
+        ("print('saved')", "", True),
+        ("state = {'model': model.state_dict(), 'best': best}", "", True),
+        ("state = model.state_dict()", "print(len(state))", False),
+        ("state = read(model)", "", False),
+    ],
+    ids=["a save", "a print", "what the save is given", "what is read below", "what another function does"],
+)
+def test_a_file_is_opened_for_saving_by_rank_0_alone(above, below, alone):
+    opened = ["with open('/dev/null', 'wb') as f:", *(f"    {s}" for s in (above, "torch.save(best, f)") if s)]
+    saved = "".join(f"        {line}\n" for line in [*opened, below] if line)
+    text = FUNCTIONS.replace("        best = right\n", "        best = right\n" + saved)
+    text = text.replace("import torch\n", "import torch\n\n\ndef read(net):\n    return 3\n\n\n", 1)
     result = check_same(text, "module")
     lines = [line.strip() for line in result.splitlines()]
-    assert lines[lines.index("with open('/dev/null', 'wb') as f:") - 1] == "if self.trainer.is_global_zero:"
+    at = next(n for n, line in enumerate(lines) if "/dev/null" in line)
+    assert (lines[at - 1] == "if self.trainer.is_global_zero:") == alone
+    assert ("(open)('/dev/null', 'wb')" in lines[at]) != alone

@@ -14,12 +14,13 @@ from .chunks import Binder, Chunk, Variable, Variables, bound_before, free_name,
 from .computed import computed
 from .device_texts import is_text
 from .drawn_ahead import drawn_ahead
-from .left_on_cpu import left_on_cpu
+from .left_on_cpu import handed_over, left_on_cpu
 from .loaders import values_of
 from .modes import has_modes, own_modes
 from .monitored import unread
 from .moved_tensors import changed_in_place, moved_tensors
 from .networks import made_network
+from .only_loaded import is_made_on_cpu, only_loaded
 from .optimizers import is_scheduler
 from .own_device import OWN
 from .reached import reached_networks
@@ -86,7 +87,7 @@ def _configured(facts: Facts, recipe: Recipe, binder: Binder, variables: Variabl
     for n in reached:
         _hand_over(variables, n)
     recipe.own_modes = own_modes(facts, recipe, chunks, _with_modes(facts, recipe, binder, chunks, reached))
-    _devices(facts, recipe, binder, variables, c)
+    _devices(facts, recipe, binder, variables, chunks, c)
     if optimizers:
         c.model_class = _model_class(facts, recipe, binder, optimizers[0])
         order = [n for n in variables.constructor if n not in c.handled]
@@ -266,7 +267,9 @@ def _with_modes(facts: Facts, recipe: Recipe, binder: Binder, chunks: list[Chunk
                 yield n
 
 
-def _devices(facts: Facts, recipe: Recipe, binder: Binder, variables: Variables, c: Configured) -> None:
+def _devices(
+    facts: Facts, recipe: Recipe, binder: Binder, variables: Variables, chunks: list[Chunk], c: Configured
+) -> None:
     """A device that a step still reads is the module's own."""
     for name in variables.constructor:
         values = facts.devices.assigned(name, binder.trunk_scope)
@@ -282,7 +285,8 @@ def _devices(facts: Facts, recipe: Recipe, binder: Binder, variables: Variables,
                 c.texts[name] = f"str({OWN})" if any(":" in t for t in texts) else f"{OWN}.type"
             variables.attributes.pop(Variable("", name), None)
         elif values and name not in facts.tensors.learned and all(_is_tensor(facts, v) for v in values):
-            if not left_on_cpu(facts, binder, name):
+            loaded = only_loaded(binder, recipe, chunks, name) or handed_over(facts, recipe, binder, name)
+            if not (loaded and all(map(is_made_on_cpu, values))) and not left_on_cpu(facts, binder, name):
                 c.tensors.add(name)
         elif (
             (values and all(given_by_network(facts, v) for v in values))

@@ -22,6 +22,7 @@ from .listed_networks import listed_network
 from .loaders import is_loader
 from .networks import made_network
 from .nodes import local_function, names_below, names_of
+from .only_loaded import only_loaded
 from .own_device import STEPS, OwnDevice
 from .own_makers import given_to_model, makes_tensors
 from .owned import class_there
@@ -45,7 +46,8 @@ def needs_cpu(r: Rewriter) -> tuple[ast.expr, str] | None:
     if made is not None:
         return made, "what the step makes itself"
     moved = r.configured.tensors | r.configured.placed | r.configured.handled
-    read = [(n, homes[0]) for n in r.variables.constructor if n not in moved]
+    names = [n for n in r.variables.constructor if n not in moved]
+    read = [(n, homes[0]) for n in names if not only_loaded(r.binder, recipe, r.chunks, n)]
     called = [(n, home) for n in _read_with_batches(facts, r.chunks) for home in homes]
     around = [(n, homes[1]) for n in _read_of_script(facts, r.chunks)] if homes[0] is not homes[1] else []
     kept = kept_tensor(facts, [*read, *called, *around]) or tensor_of_object(facts, r.chunks)

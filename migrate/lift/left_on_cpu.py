@@ -17,9 +17,11 @@ from ..facts.on_cpu import is_on_cpu
 from ..facts.plain import VARIABLE
 from ..facts.script import Facts
 from .chunks import Binder
+from .recipe import Recipe
 
 ARRAYS = ("numpy.", "matplotlib.", "sklearn.", "scipy.")
 OF_CPU = ("numpy", "pin_memory")  # methods that only a tensor of the CPU has a use for, or has at all
+DATA = "torch.utils.data."
 DEPTH = 3  # of names for what indexes
 
 
@@ -32,6 +34,29 @@ def left_on_cpu(facts: Facts, binder: Binder, name: str) -> bool:
         facts.answers[key] = False  # while it is asked: order[order]
         facts.answers[key] = _is_left(facts, binder, name)
     return bool(facts.answers[key])
+
+
+def handed_over(facts: Facts, recipe: Recipe, binder: Binder, name: str) -> bool:
+    """Whether the loop gives a tensor of the CPU whole to what may meet it with others there: a data set, or a function
+    of the script, which moves what it gives back.
+    """
+    if facts.without_devices:
+        return False
+    lifted = {p.function for p in (recipe.train, recipe.evaluate) if p is not None and p.function is not None}
+    reads = [r for r in facts.scopes.reads(name, binder.trunk_scope) if _is_handed(facts, r)]
+    return any(recipe.epoch_loop in ups or lifted & ups for r in reads if (ups := {*facts.scopes.ancestors(r)}))
+
+
+def _is_handed(facts: Facts, read: ast.expr) -> bool:
+    up = facts.scopes.parents.get(read)
+    call = facts.scopes.parents.get(up) if isinstance(up, (ast.keyword, ast.Starred)) else up
+    if not isinstance(call, ast.Call) or call.func is read or facts.loops.is_model_call(call):
+        return False
+    full = facts.names.resolve(call.func)
+    if full is not None:
+        return full.startswith(DATA) or not full.startswith("torch.")
+    f = call.func
+    return not isinstance(f, ast.Name) or facts.scopes.scope_of(f).lookup(f.id) is not None  # no builtin
 
 
 def _is_left(facts: Facts, binder: Binder, name: str) -> bool:

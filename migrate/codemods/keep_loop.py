@@ -14,6 +14,7 @@ from typing import Any
 from ..facts.arguments import given_to
 from ..facts.nodes import walk
 from ..facts.optimizers_made import is_stepped, makes_optimizer
+from ..facts.own_methods import own_methods
 from ..facts.placed import LIKE, MAKES_TENSORS
 from ..facts.refusals import takes_gradients
 from ..facts.script import Facts
@@ -43,8 +44,8 @@ class KeepLoop(Codemod):
             if isinstance(f, ast.Attribute) and f.attr == "backward" and facts.names.resolve(f) is None:
                 if isinstance(f.value, ast.Name) and f.value.id in ("self", self.handle):
                     continue  # a method of the script's own class, or done already
-                if takes_gradients(call):
-                    continue  # told of
+                if takes_gradients(call) or own_methods(facts, f):
+                    continue  # told of, or a method of the script's own
                 if isinstance(f.value, ast.Call) and ast.unparse(f.value.func) == "super":
                     continue
                 says = f"`{facts.short(call)}` became `{self.handle}.backward(...)`: gradients are averaged over ranks"

@@ -27,6 +27,17 @@ def copies_nothing(facts: Facts, func: ast.Attribute) -> bool:
     return bool(methods) and not any(_copies(n) for m in methods for n in walk(m))
 
 
+def differentiates_nothing(facts: Facts, func: ast.expr) -> bool:
+    """Whether `x.backward()` is a method of the script's own by that name alone: a tape that is wound back."""
+    methods = own_methods(facts, func) if isinstance(func, ast.Attribute) else []
+    return bool(methods) and not any(_differentiates(n) for m in methods for s in m.body for n in walk(s))
+
+
+def _differentiates(n: ast.AST) -> bool:
+    named = n.attr if isinstance(n, ast.Attribute) else getattr(n, "id", "") if isinstance(n, ast.Name) else ""
+    return named in ("backward", "autograd", "grad", "torch")
+
+
 def _copies(n: ast.AST) -> bool:
     named = n.attr if isinstance(n, ast.Attribute) else getattr(n, "id", "") if isinstance(n, ast.Name) else ""
     return named in ("item", "cpu", "numpy", "tolist", "float", "int", "bool", "torch")

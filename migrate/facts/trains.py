@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 
+from .own_methods import differentiates_nothing
 from .script import Facts
 
 
 def trains(facts: Facts) -> bool:
     return any(
-        isinstance(c.func, ast.Attribute) and c.func.attr == "backward" and not _in_autograd_function(facts, c)
+        isinstance(c.func, ast.Attribute)
+        and c.func.attr == "backward"
+        and not (_in_autograd_function(facts, c) or differentiates_nothing(facts, c.func))
         for c in facts.walk(ast.Call)
     )
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
+from ..facts.arguments import given_to
 from ..facts.nodes import children, walk
 from ..facts.other_files import defined_there
+from ..facts.own_methods import own_methods
 from ..facts.script import Facts
 from .nodes import is_call_of, local_function
 
@@ -89,7 +91,7 @@ def _called(facts: Facts, call: ast.Call) -> Iterator[tuple[Facts, ast.FunctionD
     if there is not None and isinstance(there.f, ast.FunctionDef):
         yield there.facts, there.f
         return
-    if isinstance(call.func, ast.Attribute) and call.func.attr not in OF_TORCH:
+    if isinstance(call.func, ast.Attribute) and not _is_of_torch(facts, call, call.func):
         yield from ((facts, f) for f in facts.walk(ast.FunctionDef) if _is_method(facts, f, call.func.attr))
         yield from _methods_there(facts, call.func.attr)
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
@@ -100,6 +102,11 @@ def _called(facts: Facts, call: ast.Call) -> Iterator[tuple[Facts, ast.FunctionD
             yield from ((facts, f) for f in found if isinstance(f, ast.FunctionDef))
         elif (there := defined_there(facts, made.func)) is not None and isinstance(there.f, ast.FunctionDef):
             yield there.facts, there.f
+
+
+def _is_of_torch(facts: Facts, call: ast.Call, func: ast.Attribute) -> bool:
+    """`optimizer.step()`; no `inner.step(energy, y)` of a class of the script's own, or of what takes more."""
+    return func.attr in OF_TORCH and len(given_to(call)) < 2 and not own_methods(facts, func)
 
 
 def _methods_there(facts: Facts, name: str) -> Iterator[tuple[Facts, ast.FunctionDef]]:

@@ -6,6 +6,7 @@ import ast
 
 from ..facts.nodes import walk
 from ..facts.of_inputs import is_of_inputs
+from ..facts.own_methods import differentiates_nothing, own_methods
 from ..facts.refusals import takes_gradients
 from ..facts.script import Facts
 from .networks import is_network, own_calls, set_elsewhere, with_parameters
@@ -30,9 +31,9 @@ def check_hopes(facts: Facts) -> None:
         raise CannotLift(backwards[0], "its gradients are those of inputs: nothing is trained")
     unread = {c for f in uncalled(facts) for c in walk(f, ast.Call)}
     for call in facts.calls_of("backward"):
-        if call in unread or facts.names.resolve(call.func) is not None:
+        if call in unread or facts.names.resolve(call.func) is not None or differentiates_nothing(facts, call.func):
             continue
-        if takes_gradients(call):
+        if takes_gradients(call) or is_own(facts, call):
             raise CannotLift(call, f"`{facts.short(call)}` takes the gradients itself")
         ups = list(facts.scopes.ancestors(call))
         functions = [up for up in ups if isinstance(up, Function)]
@@ -44,6 +45,11 @@ def check_hopes(facts: Facts) -> None:
             known = facts.stores_of(called.attr) or called.attr in with_parameters(facts)
             if not known and is_network(facts, called.attr):
                 raise set_elsewhere(facts, called)
+
+
+def is_own(facts: Facts, call: ast.Call) -> bool:
+    """`Tape(loss).backward()` of a class of the script's own."""
+    return isinstance(call.func, ast.Attribute) and bool(own_methods(facts, call.func))
 
 
 def outside(function: str | None) -> str:

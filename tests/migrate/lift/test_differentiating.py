@@ -37,13 +37,18 @@ class Attack:
             return attack(x, y)
 
 
+class Search:
+    def step(self, x, y):
+        return attack(x, y)
+
+
 class Force(nn.Module):
     def forward(self, x):
         x = x.requires_grad_(True)
         return torch.autograd.grad(model(x).sum(), x)[0]
 
 
-attacks, force = Attack(), Force()
+attacks, searches, force = Attack(), Search(), Force()
 for epoch in range(2):
     model.train()
     for x, y in train_loader:
@@ -69,6 +74,7 @@ ASKED = [
     "x = twice(x, y)",
     "x = attacks(x, y)",
     "x = x + force(x).detach()",
+    "x = searches.step(x, y)",
     "x.requires_grad_(True); x = x + torch.autograd.grad(model(x).sum(), x)[0]",
 ]
 

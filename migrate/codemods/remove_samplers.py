@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from ..facts.arguments import argument_at
+from ..facts.distribution import SAMPLER
 from ..facts.dividing import dividing
 from ..facts.effects import only_asks
 from ..facts.nodes import walk
@@ -34,7 +35,7 @@ from .restored_shuffle import (
     said_by,
 )
 from .rewrites import source, under
-from .sampler_arguments import SAMPLER, chosen_by_hand, draws_all
+from .sampler_arguments import chosen_by_hand, draws_all
 from .sampler_classes import class_changes
 from .sampler_data import brought, told_not_to, why_not, without_false
 from .sampler_entries import WHY, entry_changes, told_off, without

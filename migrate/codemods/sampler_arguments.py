@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterable
 
 from ..facts.arguments import argument, argument_at
+from ..facts.distribution import SAMPLER
 from ..facts.nodes import walk
 from ..facts.scopes import Scope
 from ..facts.script import Facts
 
-SAMPLER = "torch.utils.data.DistributedSampler"
 # what the names of a world's size and of a rank have, or the calls that ask for them; and those of other shares
 SAYS_PROCESSES = re.compile(
     r"rank|world|replica|proc(?!essed)|gpu|node|device|dist(?!il)|ddp|hvd|horovod|xla|\bx[mr]\.|ordinal|shard|parallel",

@@ -6,12 +6,12 @@ import ast
 from collections.abc import Iterator
 
 from ..facts.annotated import Annotated
+from ..facts.distribution import SAMPLER
 from ..facts.script import Facts
 from .argument_rewrites import change_call
 from .base import Change, Codemod
 from .restored_shuffle import asks_of_data
 from .rewrites import take_branch
-from .sampler_arguments import SAMPLER
 from .sampler_entries import WHY
 
 ASKS = ("isinstance", "issubclass", "hasattr")

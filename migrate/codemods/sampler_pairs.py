@@ -9,13 +9,14 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
+from ..facts.distribution import SAMPLER
 from ..facts.effects import only_asks
 from ..facts.nodes import walk
 from ..facts.scopes import Scope
 from ..facts.script import Facts
 from ._apart import apart, parts
 from .base import Change, Codemod
-from .sampler_arguments import SAMPLER, draws_all, goes
+from .sampler_arguments import draws_all, goes
 
 
 class SamplerPairs(Codemod):

@@ -10,12 +10,12 @@ import ast
 from collections.abc import Iterator
 
 from ..facts.arguments import argument_at
+from ..facts.distribution import SAMPLER
 from ..facts.dividing import class_there
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from .argument_rewrites import change_call
 from .base import Change, Codemod
-from .sampler_arguments import SAMPLER
 from .sampler_entries import WHY
 
 PARAMETERS = ("dataset", "num_replicas", "rank", "shuffle", "seed", "drop_last")

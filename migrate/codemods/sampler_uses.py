@@ -6,10 +6,11 @@ import ast
 from dataclasses import dataclass, field
 
 from ..facts.arguments import argument_at
+from ..facts.distribution import SAMPLER
 from ..facts.nodes import walk
 from ..facts.scopes import Scope
 from ..facts.script import Facts
-from .sampler_arguments import SAMPLER, reads_in_function
+from .sampler_arguments import reads_in_function
 from .sampler_dicts import key_of, read_by_key
 from .sampler_returns import Place, unpacked
 

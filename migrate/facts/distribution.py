@@ -10,7 +10,7 @@ from itertools import takewhile
 
 from . import horovod_names
 from .arguments import argument, argument_at
-from .environment import ASKING, LAUNCHED_WITH, demands, is_environment, meeting_points
+from .environment import ASKING, LAUNCHED_WITH, NAMES, demands, is_environment, meeting_points
 from .gathered import ALONE, ALONE_VALUES, TO_ONE
 from .handles import statements_of
 from .nodes import walk
@@ -45,7 +45,8 @@ GATHERS = {
 SHARDED = ("fairscale.optim.", "fairscale.nn.data_parallel.")
 CARDS = ("torch.cuda.device_count", "torch.accelerator.device_count")
 SPAWN = {"torch.multiprocessing.spawn"}
-PROCESSES = re.compile(r"distributed|DataParallel|\.spawn\b|apex|horovod")
+SAMPLER = "torch.utils.data.DistributedSampler"
+PROCESSES = re.compile(r"distributed|DistributedSampler|DataParallel|\.spawn\b|apex|horovod")
 RANK_NAME = re.compile(r"(local_|global_|proc_|process_)?rank$|^gpu$|^local_?rank$", re.IGNORECASE)
 WORLD_NAME = re.compile(
     r"^(world_?size|nprocs?|n_?gpus?(_per_node)?|ngpus|num_gpus|n_procs|num_procs|gpus_per_node|WORLD_SIZE)$"
@@ -83,7 +84,10 @@ class Distribution(WrappedModels):
         # whose module talks itself is run by a Trainer that starts its processes: a wrapper beside it is not the start
         talks = bool(facts.classes.run_by_trainer) and any(f is not None and f.startswith(D) for f in full.values())
         self.horovod = horovod_names.Horovod(facts, full)
-        self.by_hand = facts.by_hand or bool(inits or self.spawns or (ddp and not talks) or self.horovod.by_hand)
+        # a sampler asks the group of processes for its share, which a launcher's variables alone say is there
+        shared = SAMPLER in facts.called and NAMES.search(facts.text.text) and not facts.classes.run_by_trainer
+        started_here = inits or self.spawns or (ddp and not talks) or self.horovod.by_hand or shared
+        self.by_hand = facts.by_hand or bool(started_here)
 
     def blocking(self) -> Iterator[ast.expr]:
         """Calls that have no plain form, unless they only run when there are several processes."""

@@ -10,7 +10,7 @@ from itertools import takewhile
 
 from . import horovod_names
 from .arguments import argument, argument_at
-from .environment import ASKING, LAUNCHED_WITH, NAMES, demands, is_environment, meeting_points
+from .environment import ASKING, LAUNCHED_WITH, NAMES, demands, is_environment, meeting_points, names_launcher
 from .gathered import ALONE, ALONE_VALUES, TO_ONE
 from .handles import statements_of
 from .nodes import walk
@@ -85,7 +85,8 @@ class Distribution(WrappedModels):
         talks = bool(facts.classes.run_by_trainer) and any(f is not None and f.startswith(D) for f in full.values())
         self.horovod = horovod_names.Horovod(facts, full)
         # a sampler asks the group of processes for its share, which a launcher's variables alone say is there
-        shared = SAMPLER in facts.called and NAMES.search(facts.text.text) and not facts.classes.run_by_trainer
+        shares = SAMPLER in facts.called or ("backward" in facts.attributes and names_launcher(facts))
+        shared = shares and NAMES.search(facts.text.text) and not facts.classes.run_by_trainer
         started_here = inits or self.spawns or (ddp and not talks) or self.horovod.by_hand or shared
         self.by_hand = facts.by_hand or bool(started_here)
 

@@ -151,6 +151,11 @@ def asks_elsewhere(facts: Facts, call: ast.Call) -> bool:
     return full is not None
 
 
+def names_launcher(facts: Facts) -> bool:
+    """Whether a variable that a launcher sets is named as it is asked for, or handed on."""
+    return any(c.value in LAUNCHED_WITH for c in facts.walk(ast.Constant) if isinstance(c.value, str))
+
+
 def _is_handed_on(facts: Facts, name: ast.Constant) -> bool:
     up = facts.scopes.parents.get(name)
     if isinstance(up, ast.Call):

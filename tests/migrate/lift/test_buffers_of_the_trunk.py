@@ -426,6 +426,6 @@ def test_what_only_a_loader_is_made_of_stays_on_the_cpu(tmp_path):
     assert "self.series = series\n" in check_on_card(tmp_path, WINDOWS.replace("EXTRA", ""))
 
 
-def test_what_the_steps_read_too_is_a_buffer():
-    text = migrate_text(WINDOWS.replace("EXTRA", " + 0 * series.to(device).sum()")).text
-    assert 'self.register_buffer("series", series, persistent=False)' in text
+def test_what_the_steps_read_too_is_moved_there(tmp_path):
+    text = check_on_card(tmp_path, WINDOWS.replace("EXTRA", " + 0 * series.to(device).sum()"))
+    assert "self.series = series\n" in text and "self.series.type_as(x)" in text

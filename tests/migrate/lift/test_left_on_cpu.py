@@ -136,12 +136,12 @@ def test_what_indexes_the_cpu_stays_there(taken, drawn_stays, tmp_path):
     assert ("self.drawn = drawn" in result) is drawn_stays
 
 
-def test_what_indexes_a_buffer_goes_with_it(tmp_path):
+def test_what_batches_are_cut_from_stays_where_it_was_made(tmp_path):
     text = POOL.replace("TAKEN", "drawn[i].to(device), classes[i].to(device)")
     result = check_on_card(
         tmp_path, text.replace("GIVEN", "order, classes = torch.randperm(24), torch.zeros(24).long()")
     )
-    assert 'self.register_buffer("drawn", drawn' in result
+    assert "Batches(self.drawn, self.classes" in result and "register_buffer" not in result
 
 
 @pytest.mark.parametrize("taken", ["order[order]", "order[other]", "other[order[other[order]]]"])

@@ -35,6 +35,7 @@ class Sums:
         self.reduction = reduction
         self.loop, self.body = passing.loop, _one_block(passing.body)
         self.inside: frozenset[ast.AST] = frozenset()  # functions that are being looked into
+        self.parameters: dict[str, tuple[Sums, ast.expr]] = {}  # of such a function, and what is known outside
         self.follow = lambda: flow_of(facts, passing)
         self.losses = {x.id for x in recipe.optimization.differentiated if isinstance(x, ast.Name)}
         self.own = stored(passing.body) | {n.id for n in walk(passing.target, ast.Name)}
@@ -72,7 +73,9 @@ class Sums:
         value = self._through(value)
         if isinstance(value, ast.Name):
             kept = value.id in self.losses and self._is_the_loss(value)
-            return self.reduction if kept and self.reduction in ("sum", "mean") else _only(self.handed(value))
+            if kept and self.reduction in ("sum", "mean"):
+                return self.reduction
+            return _only(self.handed(value)) or self._of_parameter(value)
         if isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Constant) and not self.is_size(value):
             return self.kind(value.value)
         value = _as_operation(value)
@@ -101,6 +104,13 @@ class Sums:
         if added is not None and self.means.is_reduced(added):
             return self.kind(added)  # the sum of a loss is that loss, and one of means is such a mean
         return self._of_loss(value)
+
+    def _of_parameter(self, name: ast.Name) -> str | None:
+        """What a function of the script is given by a name, which it may copy first: `t = t.clone()`."""
+        outer, value = self.parameters.get(name.id, (self, None))
+        copied = [value_for(s, name.id) for s in self.given.get(name.id, ())]
+        same = all(c is not None and ast.unparse(self._through(c)) == name.id for c in copied)
+        return outer.kind(value) if value is not None and same and all(map(_only_names, self.body)) else None
 
     def multiplies(self, value: ast.expr) -> bool:
         """Whether a sum over the samples is multiplied with another: of shares that is not the whole batch's."""
@@ -248,7 +258,7 @@ class Sums:
         inner.__dict__.pop("means", None)
         inner.facts, inner.inside, inner.losses, inner.body = there, self.inside | {f}, set(), _one_block(f.body)
         inner.own = {name for name, e in given.items() if self.of_the_samples(e)} | stored(f.body)
-        inner.given = _given(inner.body)
+        inner.given, inner.parameters = _given(inner.body), {name: (self, e) for name, e in given.items()}
         values = {name: self.means.value(e)[0] for name, e in given.items()}
         inner.follow = lambda: there.mixing.flow(f, values, None)
         return inner, [n for n in walk_here(f) if isinstance(n, ast.Return)]
@@ -433,6 +443,14 @@ def _as_operation(value: ast.expr) -> ast.expr:
         return value
     op = OPERATIONS.get(value.func.attr.removesuffix("_")) if not value.keywords else None
     return ast.BinOp(value.func.value, op, value.args[0]) if op is not None else value
+
+
+def _only_names(s: ast.stmt) -> bool:
+    """Whether a statement gives values to names or back, and changes none in place."""
+    if any(isinstance(c.func, ast.Attribute) and c.func.attr.endswith("_") for c in walk(s, ast.Call)):
+        return False
+    named = isinstance(s, ast.Assign) and all(isinstance(t, ast.Name) for t in s.targets)
+    return named or isinstance(s, ast.Return) or (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))
 
 
 def _one_block(body: list[ast.stmt]) -> list[ast.stmt]:

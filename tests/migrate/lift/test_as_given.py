@@ -36,6 +36,18 @@ def in_place(t):
     rt.exp_()
     return rt
 
+def copied(t):
+    t = t.clone()
+    return t
+
+def scaled(t):
+    t = t.clone()
+    return t / 4
+
+def bent(t):
+    t = t.exp()
+    return t
+
 def halved(v):
     v = v / 2
     return v
@@ -60,6 +72,8 @@ def script(each: str) -> str:
         ("total += as_number(loss)", "self.total += as_number(loss) * self.share"),
         ("total += reduced(loss).item()", "self.total += reduced(loss).item() * self.share"),
         ("print(reduced(loss.detach()).item())", "self.print(self.batch_mean(reduced(loss.detach()).item()))"),
+        ("total += copied(loss).item()", "self.total += copied(loss).item() * self.share"),
+        ("total += scaled(loss.detach()).item()", "self.total += scaled(loss.detach()).item() * self.share"),
         ("total += checked(loss.item())", "self.total += checked(loss.item()) * self.share"),
         ("print(identity(loss).item())", "self.print(self.batch_mean(identity(loss).item()))"),
         ("m.append(identity(loss.item()))", "self.m.append(self.batch_mean(identity(loss.item())))"),
@@ -77,6 +91,8 @@ def test_what_it_shows_of_a_share_is_told():
     assert any("shows what the process sees" in n.message for n in migrate_text(script(each)).attention)
 
 
-@pytest.mark.parametrize("given", ["halved(loss.item())", "worse(loss.item(), 1)", "first_set(loss)", "in_place(loss)"])
+@pytest.mark.parametrize(
+    "given", ["halved(loss.item())", "worse(loss.item(), 1)", "first_set(loss)", "in_place(loss)", "bent(loss)"]
+)
 def test_another_value_is_not(given):
     assert [n for n in migrate_text(script(f"total += {given}")).attention if n.code == "PTM703"]

@@ -10,6 +10,7 @@ import builtins
 from collections.abc import Iterator
 
 from .arguments import argument, is_static
+from .back_from_cpu import goes_to_cpu
 from .device_chains import device_chains, device_given, given_above, is_further, kind_of
 from .devices import AVAILABILITY
 from .nodes import is_main_guard, walk
@@ -116,7 +117,18 @@ def _moves(facts: Facts) -> list[tuple[ast.expr, bool]]:
             if receiver is not None and not asks_for(choice.test, [receiver]):
                 found += [(choice.test, means)] if _is_choice(facts, choice.test) else []
     others = {t for c in facts.walk(ast.Call) for t in _otherwise(facts, c)} if found else set()
-    return [(test, means) for test, means in found if _fold(facts, test, 0) not in others]
+    found = [(test, means) for test, means in found if _fold(facts, test, 0) not in others]
+    return [*found, *((test, False) for test in _kept_back(facts))]
+
+
+def _kept_back(facts: Facts) -> Iterator[ast.expr]:
+    """The condition of `if args.cpu: model = model.cpu()`, `else: model = model.cuda()`."""
+    for branch in facts.walk(ast.If):
+        moved = {ast.unparse(m) for m in _moved_in(facts, branch.orelse)}
+        values = [s.value for s in branch.body if isinstance(s, (ast.Expr, ast.Assign))] if moved else []
+        brought = {ast.unparse(c.func.value) for c in values if isinstance(c, ast.Call) and goes_to_cpu(facts, c)}  # type: ignore[attr-defined]
+        if moved & brought and _is_choice(facts, branch.test):
+            yield branch.test
 
 
 def _given_to_movers(facts: Facts) -> Iterator[tuple[ast.expr, bool]]:

@@ -13,7 +13,8 @@ from .codemods.once import NAMES, Once, names_read
 from .codemods.placed_by_itself import HANDLE, placed_by_itself
 from .codemods.places_itself import places_itself
 from .codemods.remove_device_calls import WHY
-from .facts.loops import EVALUATES
+from .facts.loops import EVALUATES, OPTIMIZER_NAME, last_part
+from .facts.out_of_sight import steps_without_backward
 from .facts.runtime_names import RUNTIME, as_import, imported_as
 from .facts.script import Facts, facts_of
 from .lift.imports import add_imports
@@ -51,10 +52,21 @@ def without_loop(facts: Facts, options: Options, is_script: bool) -> Result:
         notes = [*notes, *asked]
     elif is_script:
         notes = [*notes, *_unplaced(facts, changes)]
+    notes += _trained_by_each(facts) if is_script or facts.untrained else ()
     edits = [c.edit for c in changes if c.told] + placed
     if alone and RUNTIME not in text:
         edits = [replace(e, message=e.message.replace(WHY, ON_CPU)) for e in edits]
     return Result(text, plan, edits, notes)
+
+
+def _trained_by_each(facts: Facts) -> Iterator[Note]:
+    """Where gradients are taken by torch.autograd.grad() alone, the optimizer's step."""
+    calls = [c for c in facts.calls_of("step") if isinstance(c.func, ast.Attribute)]
+    steps = [c for c in calls if OPTIMIZER_NAME.search(last_part(c.func.value) or "")]  # type: ignore[attr-defined]
+    if steps and steps_without_backward(facts):
+        line, column, _, _ = facts.text.key(steps[0])
+        says = "no backward() shows the runtime its gradients: every process trains by itself, on every batch"
+        yield Note(line, column + 1, "PTM703", f"`{facts.short(steps[0])}`: {says}")
 
 
 def _unplaced(facts: Facts, changes: list[Change]) -> Iterator[Note]:

@@ -9,10 +9,10 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from .facts.out_of_sight import GRADIENTS
+from .facts.out_of_sight import BACKWARD
 from .sources import Imports
 
-TRAINS = re.compile(GRADIENTS.pattern.encode())
+TRAINS = re.compile(BACKWARD.pattern.encode())
 MOVES = re.compile(rb"\.(to|cuda)\(")
 
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 
 from ..facts.nodes import walk
-from ..facts.out_of_sight import trained_out_of_sight
+from ..facts.out_of_sight import steps_without_backward, trained_out_of_sight
 from ..facts.placed import LIKE
 from ..facts.script import Facts
 from .base import Change
@@ -32,7 +32,7 @@ def places_itself(facts: Facts, changes: list[Change], wants: Callable[[str], bo
     """
     if facts.by_hand or facts.classes.run_by_trainer:
         return changes
-    if not (facts.untrained or trained_out_of_sight(facts)):
+    if not (facts.untrained or trained_out_of_sight(facts) or steps_without_backward(facts)):
         networks = any(c.edit.code == RemoveDeviceCalls.code for c in changes)
         if not networks or facts.is_library or facts.others or not _leaves_placed(facts, changes):
             return changes

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from .script import Facts
 
 GRADIENTS = re.compile(r"backward\b|Trainer\b|autograd\b|\bgrad\(|value_and_grad|\bvjp\(|training_step")
+BACKWARD = re.compile(r"backward\b|Trainer\b|training_step")  # what is lifted, or run by a Trainer
+_GRAD = re.compile(r"\bautograd\.grad\(|\bgrad\(|value_and_grad")
 _OPTIMIZER = re.compile(r"(\A|_)optimi[sz]er(_?\w{1,2})?\Z", re.IGNORECASE)
 _TRAINS = re.compile(r"(\A|_)(train\w*|fit|learn|engine|step|run|scaler)(_|\Z)", re.IGNORECASE)
 _KEEPS = re.compile(r"save|load|checkpoint|resume|state", re.IGNORECASE)  # `save_training_state(net, optimizer)`
@@ -33,6 +35,16 @@ def trained_out_of_sight(facts: Facts) -> str | None:
             for call in _handed_on(f):
                 return f.short(call)
     return None
+
+
+def steps_without_backward(facts: Facts) -> bool:
+    """Whether a project's files take gradients and step by them, and none calls backward(): no loop of it is lifted or
+    gets a Runtime, and nothing but the script places what it trains. `p.grad = g` of `torch.autograd.grad(...)`.
+    """
+    texts = [facts.text.text, *(o.text for o in facts.others)]
+    if any(map(BACKWARD.search, texts)):
+        return False
+    return any(map(_GRAD.search, texts)) and any(".step(" in t for t in texts)
 
 
 def _takes_gradients(text: str) -> bool:

@@ -107,3 +107,48 @@ def test_what_such_a_script_shares_may_be_a_network_alone(tmp_path):
         (tmp_path / f"{name}.py").write_text(text)
     texts = {m.path.stem: m.result.text for m in migrate_all(collect([tmp_path]), Options())}
     assert texts["main"] == main and "Trainer(" in texts["train"]
+
+
+LEARNER = """
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+class Learner:
+    def __init__(self):
+        self.network = nn.Linear(4, 3)
+        self.network.cuda()
+        self.optimizer = torch.optim.SGD(self.network.parameters(), lr=0.1)
+
+    def learn(self, batch):
+        x, y = batch
+        x, y = x.cuda(), y.cuda()
+        shift = torch.zeros(4).cuda().requires_grad_()
+        shift = shift - 0.5 * torch.autograd.grad(F.cross_entropy(self.network(x + shift), y), shift)[0]
+        loss = F.cross_entropy(self.network(x + shift), y)
+        for p, g in zip(self.network.parameters(), torch.autograd.grad(loss, self.network.parameters())):
+            p.grad = g
+        self.optimizer.step()
+        return loss.item()
+"""
+LEARNS = """
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+from help import Learner
+
+torch.manual_seed(0)
+loader = DataLoader(TensorDataset(torch.randn(32, 4), torch.randint(0, 3, (32,))), batch_size=8)
+learner = Learner()
+for epoch in range(3):
+    print(epoch, sum(learner.learn(batch) for batch in loader))
+"""
+BY_ITSELF = "`self.optimizer.step()`: no backward() shows the runtime its gradients: every process trains by itself"
+
+
+def test_where_no_backward_shows_the_training_what_it_trains_keeps_its_place(tmp_path):
+    after = check_project_on_card(tmp_path, main=LEARNS, help=LEARNER)
+    assert after["help"].count('.to("cuda" if torch.cuda.is_available() else "cpu")') == 4
+    (tmp_path / "main.py").write_text(LEARNS)
+    (tmp_path / "help.py").write_text(LEARNER)
+    done = migrate_all(collect([tmp_path / "main.py"]), Options())
+    assert [n.message.startswith(BY_ITSELF) for m in done for n in m.report.attention if n.code == "PTM703"] == [True]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 
 from ..codemods.back_on_cpu import brought
+from ..facts.arguments import given_to
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from .called_networks import is_network
@@ -23,9 +24,15 @@ def cpu_networks(facts: Facts, binder: Binder, chunks: list[Chunk], variables: V
     for call in (n for c in chunks for s in c.statements for n in walk(s, ast.Call) if n.args):
         var = binder.variable(call.func) if isinstance(call.func, ast.Name) else None
         if isinstance(var, Variable) and var.name in variables.constructor and _is_network(facts, binder, call.func):
-            given.setdefault(var.name, []).append(brought(facts, call.args[0]))
+            given.setdefault(var.name, []).append(_meets_there(facts, call))
     names = [n for n, there in given.items() if all(there) and Variable("", n) in variables.attributes]
     return [f"self.{variables.attributes[Variable('', n)]}.cpu()" for n in names]
+
+
+def _meets_there(facts: Facts, call: ast.Call) -> bool:
+    """Whether a network gets what is brought to the CPU, and nothing that stays elsewhere."""
+    first, *others = given_to(call)
+    return brought(facts, first) and all(brought(facts, a) or not facts.placed.by_runtime(a) for a in others)
 
 
 def _is_network(facts: Facts, binder: Binder, func: ast.expr) -> bool:

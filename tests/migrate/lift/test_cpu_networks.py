@@ -43,3 +43,24 @@ def test_one_that_is_given_the_batch_goes_with_the_others():
 def test_so_does_one_that_is_given_both():
     text = SCRIPT.replace("SOFT", "teacher(x.cpu()).to(device) + teacher(x)")
     assert "self.teacher.cpu()" not in migrate_text(text).text
+
+
+MEMORY = """\
+class Memory(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.kept = torch.zeros(16, 3).cuda() if torch.cuda.is_available() else torch.zeros(16, 3)
+
+    def forward(self, index, out):
+        self.kept[index] = 0.5 * self.kept[index] + out.detach()
+        return self.kept[index]
+
+
+"""
+
+
+def test_so_does_one_that_is_given_numbers_of_the_batch_beside_it(tmp_path):
+    text = SCRIPT.replace("SOFT", "memory(y.cpu().numpy().tolist(), net(x))")
+    text = text.replace("torch.manual_seed", MEMORY + "torch.manual_seed").replace("net, teacher =", "net, memory =")
+    text = text.replace("device), nn.Linear(4, 3)", "device), Memory()")
+    assert "self.memory.cpu()" not in check_on_card(tmp_path, text)

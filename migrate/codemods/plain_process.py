@@ -34,6 +34,7 @@ from ..facts.wrapped import CONVERTERS, WRAPPERS
 from ..report import Note
 from ._addresses import demanded, only_for_addresses
 from ._by_mpi import told_of_mpi
+from ._names_one_down import compared_names, counted_parts
 from ._set_off import branch_of
 from ._wrapped_names import loads_old_keys, names_that_go, wrapped_names
 from .base import Change, Codemod, assigns_itself
@@ -126,7 +127,14 @@ class PlainProcess(Codemod):
         for a in found.own_modules():
             says = "a class has a `module` of its own, and may be asked for that; nothing wraps the model"
             self._tell(facts, a, f"`{facts.short(a)}`: {says}")
+        compared = list(compared_names(facts, found)) if found.wrapped else []
+        for _, node, new in compared:
+            says = f"`{facts.short(node)}` became `{new}`: nothing wraps the model, whose names have no `module.` now"
+            yield Change(node, self.edit(facts, node, says), source(new))
         for node, says in wrapped_names(facts, found) if found.wrapped else ():
+            if all(c is not node for c, _, _ in compared):
+                self._tell(facts, node, says)
+        for node, says in counted_parts(facts, found) if found.wrapped else ():
             self._tell(facts, node, says)
         yield from self._of_wrappers(facts, found)
         yield from self._to_themselves(facts, found)

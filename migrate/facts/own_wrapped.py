@@ -61,7 +61,12 @@ class OwnWrapped:
 
     @cached_property
     def wraps_always(self) -> bool:
-        return self._are_there and bool(self._always or self.facts.given_wrapped)
+        return self._are_there and self.in_any_case
+
+    @property
+    def in_any_case(self) -> bool:
+        """Whether a model is wrapped under no condition."""
+        return bool(self._always or self.facts.given_wrapped)
 
     @cached_property
     def _are_there(self) -> bool:

@@ -20,8 +20,7 @@ def told(wrapped: str, lines: str) -> list[int]:
 @pytest.mark.parametrize(
     "lines",
     [
-        LOOP + "p.requires_grad = n.startswith('module.fc')",
-        LOOP + "p.requires_grad = 'module.layer1.0' in n",
+        "for n in KEPT:\n    heads[n] = n.startswith('module.fc'), model.named_parameters",
         LOOP + "p.requires_grad = n not in ('module.fc.weight', 'bias')",
         LOOP + "names.append(n[7:])",
         LOOP + "names.append(n[len('module.'):])",
@@ -136,3 +135,59 @@ def test_what_is_scaled_in_place(line, goes, is_told):
 def test_one_alone_in_its_block_goes_with_it():
     text = IN_PLACE.replace("LINE", "if world > 1:\n    args.lr *= world\nfor _ in range(2):\n    args.lr *= world")
     compile(migrated(text, "PTM420").text, "result", "exec")
+
+
+@pytest.mark.parametrize(
+    ("test", "after"),
+    [
+        ("'module.fc' in n", "n.startswith('fc')"),
+        ("'module.fc' not in n", "not n.startswith('fc')"),
+        ("n == 'module.fc.weight'", "n == 'fc.weight'"),
+        ("n.startswith('module.fc')", "n.startswith('fc')"),
+        ("(not n.startswith('module.fc'))", "(not n.startswith('fc'))"),
+    ],
+)
+def test_what_the_names_are_compared_with_loses_its_prefix(test, after):
+    """No parameter was frozen: `module.fc` was in no name."""
+    lines = LOOP + f"p.requires_grad = {test}\n" + f"heads = [p for n, p in model.named_parameters() if {test}]\n"
+    result = migrated(HEAD.replace("WRAPPED", "DDP(model)") + lines, "PTM420")
+    assert result.text.count(after) == 2 and "module." not in result.text
+    assert not [n for n in result.attention if n.line > 4]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        LOOP + "rates.append(by[n.split('.')[1]])",
+        LOOP + "rates.append(by['.'.join(n.split('.')[1:])])",
+        "for i, (n, p) in enumerate(model.named_parameters()):\n    rates.append(by[n.split('.')[1]])",
+        "for child in model.children():\n    child.eval()",
+        "for n, child in model.named_children():\n    child.eval()",
+        "for i, m in enumerate(model.modules()):\n    m.eval()",
+        "second = list(model.modules())[1]",
+    ],
+)
+def test_what_counts_parts_is_told(lines):
+    result = migrated(HEAD.replace("WRAPPED", "DDP(model)") + lines + "\n", "PTM420")
+    assert lines in result.text
+    assert ["less deep now" in n.message for n in result.attention if n.line > 4] == [True]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        LOOP + "names.append(n.split('.')[-1])",
+        "for m in model.modules():\n    m.eval()",
+        "for child in model.module.children():\n    child.eval()",
+        "for n, p in other.named_parameters():\n    rates.append(by[n.split('.')[1]])",
+    ],
+)
+def test_what_counts_none_is_not(lines):
+    result = migrated(HEAD.replace("WRAPPED", "DDP(model)") + lines + "\n", "PTM420")
+    assert not [n for n in result.attention if "less deep now" in n.message]
+
+
+def test_a_model_that_is_wrapped_on_several_cards_alone_has_both_names():
+    lines = LOOP + "p.requires_grad = 'module.fc' in n\n"
+    wraps = HEAD.replace("model = WRAPPED", "if several:\n    model = DDP(model)")
+    assert lines in migrated(wraps + lines, "PTM420").text

@@ -1,0 +1,87 @@
+"""T9: names and parts of a wrapped model, all one level down: `"module.fc" in name`, `name.split(".")[1]`.
+
+Where a loop gives the names of a model that is wrapped in any case, what they are compared with loses its `module.`;
+what counts parts, of names or of models, is told.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any
+
+from ..facts.distribution import Distribution
+from ..facts.nodes import walk
+from ..facts.own_wrapped import OwnWrapped
+from ..facts.script import Facts
+
+Going = ast.For | ast.comprehension
+NAMED = ("named_parameters", "named_modules", "named_buffers", "state_dict")
+PREFIX = "module."
+COUNTED = ("enumerate", "list", "tuple", "next", "zip", "islice")
+SAYS = "nothing wraps the model, whose parts are one level less deep now"
+
+
+def compared_names(facts: Facts, found: Distribution) -> Iterator[tuple[ast.Constant, ast.expr, str]]:
+    """The texts that such names are compared with; what becomes another, and what: all names began with `module.`."""
+    if PREFIX not in facts.text.text or not OwnWrapped(facts, found.wrapped).in_any_case:
+        return
+    names = set(_names(facts, found))
+    for c in facts.walk(ast.Constant) if names else ():
+        text = str(c.value)
+        if not (isinstance(c.value, str) and text.startswith(PREFIX) and len(text) > len(PREFIX)) or facts.is_fixed(c):
+            continue
+        up = facts.scopes.parents.get(c)
+        others: list[ast.expr] = []
+        if isinstance(up, ast.Compare) and len(up.ops) == 1:
+            others = [up.comparators[0] if c is up.left else up.left]
+        elif isinstance(up, ast.Call) and isinstance(up.func, ast.Attribute) and up.func.attr == "startswith":
+            others = [up.func.value]
+        new = facts.text.get(c).replace(PREFIX, "", 1)
+        if not names.intersection(others):
+            continue
+        if isinstance(up, ast.Compare) and isinstance(up.ops[0], (ast.In, ast.NotIn)):
+            begins = f"{facts.text.get(others[0])}.startswith({new})"
+            yield c, up, begins if isinstance(up.ops[0], ast.In) else f"not {begins}"
+        else:
+            yield c, c, new
+
+
+def counted_parts(facts: Facts, found: Distribution) -> Iterator[tuple[ast.expr, str]]:
+    """`name.split(".")[1]`, `model.children()`, `enumerate(model.modules())`, and what to say of them."""
+    if not OwnWrapped(facts, found.wrapped).in_any_case:
+        return
+    names = set(_names(facts, found)) if ".split(" in facts.text.text else set()
+    for part in facts.walk(ast.Subscript) if names else ():
+        cut = part.value
+        split = isinstance(cut, ast.Call) and isinstance(cut.func, ast.Attribute) and cut.func.attr == "split"
+        if split and cut.func.value in names and _counts_from_the_left(part.slice):  # type: ignore[attr-defined]
+            yield part, f"`{facts.short(part)}`: {SAYS}"
+    for call in (*found.states("children"), *found.states("named_children")):
+        yield call, f"`{facts.short(call)}`: {SAYS}: its one child was the network itself"
+    for call in (*found.states("modules"), *found.states("named_modules")):
+        up = facts.scopes.parents.get(call)
+        if isinstance(up, ast.Call) and (getattr(up.func, "id", "") or getattr(up.func, "attr", "")) in COUNTED:
+            yield call, f"`{facts.short(up)}`: {SAYS}: the first of them was the wrapper"
+
+
+def _names(facts: Facts, found: Distribution) -> Iterator[Any]:
+    """The reads of what loops give as the names of a wrapped model's parts."""
+    calls = {c for method in NAMED for c in found.states(method)}
+    loops: list[Going] = [*facts.walk(ast.For), *facts.walk(ast.comprehension)]
+    for loop in loops if calls else ():
+        if not calls.intersection(walk(loop.iter, ast.Call)):
+            continue
+        target = loop.target.elts[0] if isinstance(loop.target, ast.Tuple) else loop.target
+        if isinstance(target, ast.Tuple):  # for i, (name, p) in enumerate(...)
+            target = target.elts[0]
+        elif isinstance(loop.target, ast.Tuple) and isinstance(inner := loop.target.elts[-1], ast.Tuple):
+            target = inner.elts[0]
+        around = facts.scopes.parents.get(loop) if isinstance(loop, ast.comprehension) else loop
+        if isinstance(target, ast.Name) and around is not None:
+            yield from (n for n in walk(around, ast.Name) if n.id == target.id and isinstance(n.ctx, ast.Load))
+
+
+def _counts_from_the_left(part: ast.expr) -> bool:
+    first = part.lower if isinstance(part, ast.Slice) else part
+    return isinstance(first, ast.Constant) and isinstance(first.value, int)

@@ -56,6 +56,7 @@ from .batch_operations import (
     TRIANGLES,
     bends,
     brings_together,
+    steps_by_error,
 )
 from .batch_pairs import distance
 from .batch_patterns import as_text, contracted, rearranged, text_of
@@ -254,6 +255,8 @@ class BatchCall:
 
     def _by_name(self, name: str, of_batch: Value, made: list[ast.Call] | None = None) -> Value:
         last = name.rpartition(".")[2]
+        if steps_by_error(name, self.call):
+            return self._mixes(of_batch) if of_batch.kind == "batch" else of_batch
         if brings_together(name):
             return self._mixes() if of_batch.kind == "batch" else of_batch
         if MIXUP.search(last) and not LOSS.search(last) and of_batch.kind == "batch":

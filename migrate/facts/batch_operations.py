@@ -6,6 +6,7 @@ Source: the signatures in https://docs.pytorch.org/docs/stable/torch.html and ..
 
 from __future__ import annotations
 
+import ast
 import re
 
 # along one dimension: where `dim` stands; these keep the shape
@@ -112,6 +113,9 @@ CONTRASTIVE = re.compile(
 OF_THE_BATCH = re.compile(
     r"pytorch_metric_learning\.losses|lightly\.loss|segmentation_models_pytorch\.losses\.(Dice|Jaccard|Tversky|Lovasz|MCC)"
 )
+# solvers that choose their steps by the error of the whole batch, unless they are asked for steps of one size
+ADAPTIVE = re.compile(r"torchdiffeq\.(\w+\.)*odeint\w*|torchcde\.(\w+\.)*cdeint|torchdyn\.(\w+\.)*odeint\w*")
+OF_FIXED_STEPS = ("euler", "midpoint", "rk4", "heun2", "heun3", "explicit_adams", "implicit_adams", "fixed_adams")
 # what mixes each sample with another of its batch
 MIXUP = re.compile(r"(^|_)(mix_?up|cut_?mix)", re.IGNORECASE)
 # what looks contrastive by its name and compares a sample with its own partners only
@@ -122,6 +126,16 @@ def brings_together(name: str) -> bool:
     """Whether a loss, by its full name, is about all samples together."""
     by_name = CONTRASTIVE.search(name.rpartition(".")[2]) is not None
     return by_name or OF_THE_BATCH.match(name) is not None or PAIRWISE.match(name) is not None
+
+
+def steps_by_error(name: str, call: ast.Call) -> bool:
+    """`odeint(field, x, t)` of dopri5, whose steps for a share of the batch are others than for the whole.
+
+    https://github.com/rtqichen/torchdiffeq, "Choice of solver"
+    """
+    method = next((k.value for k in call.keywords if k.arg == "method"), None)
+    fixed = isinstance(method, ast.Constant) and method.value in OF_FIXED_STEPS
+    return ADAPTIVE.fullmatch(name) is not None and not fixed
 
 
 def bends(name: str, kind: str) -> bool:

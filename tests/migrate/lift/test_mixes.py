@@ -382,3 +382,30 @@ def test_a_mean_over_nodes_is_none_over_the_graphs_of_a_share(text):
 def test_graphs_are_divided_as_other_samples_are(text):
     result = migrate_text(text)
     assert result.plan == "module" and "divide_batches" not in result.text
+
+
+FIELD = """
+from torchdiffeq import odeint, odeint_adjoint
+
+def field(t, z):
+    return -z
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("solved", "whole"),
+    [
+        ("odeint(field, out, times)[-1]", True),
+        ("odeint_adjoint(field, out, times, method='dopri5')[-1]", True),
+        ("odeint(field, out, times, method='rk4')[-1]", False),
+    ],
+)
+def test_a_solver_that_chooses_its_steps_takes_whole_batches(solved, whole):
+    """The steps go by the error of all samples: a share's gave another loss, of a loose tolerance by two percent."""
+    text = NESTED.replace("\nfor epoch in", FIELD + "\nfor epoch in", 1).replace(
+        LOSS, f"        loss = criterion({solved}, y)\n"
+    )
+    result = migrate_text(text)
+    assert ("divide_batches = False" in result.text) is whole
+    assert any("mixes the samples of a batch" in n.message for n in result.attention) is whole

@@ -6,6 +6,7 @@ import ast
 
 from ..facts.nodes import walk
 from .chunks import Chunk, Variable
+from .comments_below import above_return, below_pass, comments_below
 from .counters import counter_of
 from .modes import drops_mode
 from .nodes import walk_here
@@ -29,25 +30,37 @@ class ChunkLines(Rewriter):
         lines += self._alias_lines(chunk)
         lines += self._optimizer_lines(chunk)
         lines += self._comments_of_pass(chunk)
+        last = chunk.statements[-1] if chunk.statements else None
+        p = chunk.passing
+        under = below_pass(self.facts, self.splice, p) if p is not None else []
+        if p is not None and chunk.statements is p.after and p.after:
+            lines += under
         returned: str | None = None
         for s in chunk.statements:
+            goes = s in dropped or _deletes_names(s) or s is self.recipe.optimization.backward
+            below = comments_below(self.facts, self.splice, s) if goes and s is not last else []
             if isinstance(s, ast.Global) or _deletes_names(s):  # the method declares what it writes itself
+                lines += below
                 continue
             if s is self.recipe.optimization.backward:
                 returned = self._expression(self.recipe.optimization.losses[0], chunk)
                 if self._needs_own_name(s, chunk):
                     lines.append(f"batch_loss = {returned}")
                     returned = "batch_loss"
+                lines += below
                 continue
             if s in dropped:
+                lines += below
                 continue
             if lines and self._blank_above(s):
                 lines.append("")
             lines += self._render(s, chunk)
             lines = self._with_share(s, chunk, lines)
-        last = chunk.statements[-1] if chunk.statements and (lines or returned is not None) else None
+        last = last if lines or returned is not None else None
         if last is not None and (last in dropped or last is self.recipe.optimization.backward or _deletes_names(last)):
             lines += self._comments_below(last)
+        if p is not None and chunk.statements is p.body and not p.after and lines:
+            lines += under
         if returned is not None:
             lines.append(f"return {returned}")
         if chunk.passing is not None and chunk.statements is chunk.passing.after:
@@ -143,7 +156,8 @@ class ChunkLines(Rewriter):
             targets.append(f"self.{attribute}" if attribute else t.id)
         if p.returns is None:  # `_ = train(loader)`
             return [f"{t} = None" for t in targets if t.startswith("self.")]
-        return [f"{', '.join(targets)} = {self._expression(p.returns, chunk)}"]
+        comments = above_return(self.facts, self.splice, p.returns)
+        return [*comments, f"{', '.join(targets)} = {self._expression(p.returns, chunk)}"]
 
 
 def returned_names(chunk: Chunk) -> list[ast.Name]:

@@ -47,6 +47,7 @@ CARDS = ("torch.cuda.device_count", "torch.accelerator.device_count")
 SPAWN = {"torch.multiprocessing.spawn"}
 SAMPLER = "torch.utils.data.DistributedSampler"
 PROCESSES = re.compile(r"distributed|DistributedSampler|DataParallel|\.spawn\b|apex|horovod")
+LAUNCHED_BY_NAME = re.compile(r"""["']({})["']""".format("|".join(map(re.escape, LAUNCHED_WITH))))
 RANK_NAME = re.compile(r"(local_|global_|proc_|process_)?rank$|^gpu$|^local_?rank$", re.IGNORECASE)
 WORLD_NAME = re.compile(
     r"^(world_?size|nprocs?|n_?gpus?(_per_node)?|ngpus|num_gpus|n_procs|num_procs|gpus_per_node|WORLD_SIZE)$"
@@ -54,7 +55,7 @@ WORLD_NAME = re.compile(
 
 
 def mentions_processes(text: str) -> bool:
-    return PROCESSES.search(text) is not None
+    return PROCESSES.search(text) is not None or LAUNCHED_BY_NAME.search(text) is not None
 
 
 WITH_OTHERS = (*(f"{D}{n}." for n in ("rpc", "fsdp", "pipelining", "tensor")), "deepspeed.")

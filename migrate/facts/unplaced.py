@@ -26,6 +26,8 @@ ASKS = ("shape", "size", "dim", "ndim", "dtype", "numel")  # where a tensor is m
 WEIGHT = re.compile(r"(weight|bias)(_|\Z)|running_(mean|var)\Z|grad\Z")
 DEEP = 3  # functions that call functions
 MOVES = {"to", "cuda", "cpu", "type", "type_as"}
+# methods of a network that give itself
+GIVE_ITSELF = {"to", "cuda", "cpu", "type", "float", "double", "half", "bfloat16", "train", "eval", "requires_grad_"}
 HOLDS = ast.Tuple | ast.List | ast.Dict | ast.Starred | ast.keyword
 
 
@@ -257,6 +259,8 @@ def given_by_network(facts: Facts, node: ast.expr) -> bool:
     while isinstance(made, ast.Subscript):
         made = made.value
     f = made.func if isinstance(made, ast.Call) else made
+    if isinstance(f, ast.Attribute) and f.attr in GIVE_ITSELF:
+        return given_by_network(facts, made)  # net.to(dtype).to(memory_format=...) is the network
     called = isinstance(made, ast.Call) and any(is_network(facts, n) for n in (f, getattr(f, "value", f)))
     return called or given_by_network(facts, made)
 

@@ -83,3 +83,15 @@ def test_of_a_class_of_another_file(tmp_path):
 def test_others_are_left_to_the_trainer(mover):
     result = migrate_text(text(mover))
     assert "on_fit_start" not in result.text and any(TOLD in n.message for n in result.attention)
+
+
+PLAIN = SCRIPT.replace("Net()", "torch.nn.Linear(2, 2)")
+
+
+@pytest.mark.parametrize(
+    "more", [".to(memory_format=torch.contiguous_format)", ".float().train()", ".requires_grad_()"]
+)
+def test_a_network_that_its_own_methods_give_is_no_tensor_of_it(more):
+    """It was placed once more when the fit began."""
+    source = "import torch\n" + PLAIN.replace("MOVE", f"\nnet = net.to(device, torch.float32){more}")
+    assert "on_fit_start" not in check_same(source, "module")

@@ -69,10 +69,9 @@ def is_tensor(facts: Facts, f: Function, name: str, call: ast.expr) -> bool:
 
 
 def _is_operand(facts: Facts, f: Function, name: str) -> bool:
-    """`a @ b`, `F.linear(a, w)` in a module's forward: what is called with tensors alone."""
-    if getattr(f, "name", "") != "forward" or facts.classes.holder(f) not in facts.classes.modules:
-        return False
-    products = (n for n in walk(f, ast.BinOp) if isinstance(n.op, ast.MatMult))
+    """`F.linear(a, w)`, which takes tensors alone; `a @ b` in a module's forward."""
+    forward = getattr(f, "name", "") == "forward" and facts.classes.holder(f) in facts.classes.modules
+    products = (n for n in walk(f, ast.BinOp) if isinstance(n.op, ast.MatMult)) if forward else ()
     if any(is_named(side, name) for n in products for side in (n.left, n.right)):
         return True
     calls = (c for c in uses(f).given_to.get(name, ()) if is_named(c.args[0], name))

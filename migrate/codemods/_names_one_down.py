@@ -14,6 +14,7 @@ from ..facts.distribution import Distribution
 from ..facts.nodes import walk
 from ..facts.own_wrapped import OwnWrapped
 from ..facts.script import Facts
+from ..facts.wrapped import last_name
 
 Going = ast.For | ast.comprehension
 NAMED = ("named_parameters", "named_modules", "named_buffers", "state_dict")
@@ -57,17 +58,34 @@ def counted_parts(facts: Facts, found: Distribution) -> Iterator[tuple[ast.expr,
         split = isinstance(cut, ast.Call) and isinstance(cut.func, ast.Attribute) and cut.func.attr == "split"
         if split and cut.func.value in names and _counts_from_the_left(part.slice):  # type: ignore[attr-defined]
             yield part, f"`{facts.short(part)}`: {SAYS}"
-    for call in (*found.states("children"), *found.states("named_children")):
+    for call in (*_asked(facts, found, "children"), *_asked(facts, found, "named_children")):
         yield call, f"`{facts.short(call)}`: {SAYS}: its one child was the network itself"
-    for call in (*found.states("modules"), *found.states("named_modules")):
+    for call in (*_asked(facts, found, "modules"), *_asked(facts, found, "named_modules")):
         up = facts.scopes.parents.get(call)
         if isinstance(up, ast.Call) and (getattr(up.func, "id", "") or getattr(up.func, "attr", "")) in COUNTED:
             yield call, f"`{facts.short(up)}`: {SAYS}: the first of them was the wrapper"
 
 
+def _asked(facts: Facts, found: Distribution, method: str) -> Iterator[ast.Call]:
+    """The calls of a method of what is wrapped where it is read: another function may have a model of that name."""
+    for call in found.states(method):
+        of = call.func.value  # type: ignore[attr-defined]
+        home = facts.scopes.scope_of(of).lookup(of.id) if isinstance(of, ast.Name) else None
+        if home is None or of.id in home.params:
+            yield call
+            continue
+        given = [facts.scopes.statement_of(s) for s in home.stores.get(of.id, ())]
+        if any(not isinstance(s, ast.Assign) or _may_wrap(found, s) for s in given):
+            yield call
+
+
+def _may_wrap(found: Distribution, s: ast.Assign) -> bool:
+    return any(c in found.wrapped or last_name(c) in found.wrapped_names for c in walk(s.value, ast.Call))
+
+
 def _names(facts: Facts, found: Distribution) -> Iterator[Any]:
     """The reads of what loops give as the names of a wrapped model's parts."""
-    calls = {c for method in NAMED for c in found.states(method)}
+    calls = {c for method in NAMED for c in _asked(facts, found, method)}
     loops: list[Going] = [*facts.walk(ast.For), *facts.walk(ast.comprehension)]
     for loop in loops if calls else ():
         if not calls.intersection(walk(loop.iter, ast.Call)):

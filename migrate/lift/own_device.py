@@ -272,7 +272,8 @@ def settled(notes: list[Note], edits: list[Edit], lifted: Facts) -> tuple[list[N
     placed, stays = [], None
     for e in edits:
         alike = [n for n in open_ if e.code == CODE and _call_of(n) == _call_of(e)]
-        alike = alike or [n for n in open_ if (n.code, n.line) == (e.code, e.line) and _is_mended(n, e)]
+        there = [n for n in open_ if (n.code, n.line) == (e.code, e.line)]
+        alike = alike or [n for n in there if _is_mended(n, e) or (len(there) == 1 and _is_renamed(n, e))]
         # a statement that was written into the loop has its line no more
         note = next((n for n in alike if n.line == e.line), None)
         if note is None and alike:
@@ -300,6 +301,12 @@ def _is_mended(note: Note, edit: Edit) -> bool:
     ours = r"(\w+\.)*Variable|\.detach|\.cpu\b|[()]|\.\.\.$"
     a, b = (re.sub(ours, "", _call_of(told)) for told in (note, edit))
     return a.startswith(b) or b.startswith(a)  # each may be cut short
+
+
+def _is_renamed(note: Note, edit: Edit) -> bool:
+    """Whether a call is that of an edit but for names that a prefix keeps apart: `train_samples` for `samples`."""
+    ours, theirs = (re.findall(r"\w+|\W", _call_of(told).removesuffix("...")) for told in (note, edit))
+    return bool(theirs) and all(b == a or b.endswith(f"_{a}") for a, b in zip(ours, theirs, strict=False))
 
 
 def _call_of(told: Note | Edit) -> str:

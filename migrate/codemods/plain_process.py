@@ -21,7 +21,7 @@ from ..facts.distribution import (
     distribution_of,
 )
 from ..facts.effects import only_asks
-from ..facts.environment import asked_by_name, asks_elsewhere, handed_on, sets_addresses
+from ..facts.environment import asked_by_name, asks_elsewhere, asks_launcher, handed_on, sets_addresses
 from ..facts.gathered import ALONE, ALONE_VALUES
 from ..facts.handles import statements_of
 from ..facts.nodes import walk
@@ -79,6 +79,7 @@ class PlainProcess(Codemod):
                     self._tell(
                         facts, call, f"`{facts.short(call)}`: the group that it needs is made elsewhere, or not at all"
                     )
+            self._tell_of_launcher(facts)
             yield from self._in_strings(facts, found, set())
             return
         self._tell_of_own_files(facts)
@@ -105,6 +106,17 @@ class PlainProcess(Codemod):
     def _tell(self, facts: Facts, node: ast.AST, says: str) -> None:
         line, column, _, _ = facts.text.key(node)
         self.left.append(Note(line, column + 1, self.code, says))
+
+    def _tell_of_launcher(self, facts: Facts) -> None:
+        """A training that makes no group, and asks what the runtime's launcher says: `lr * int(os.environ[...])`."""
+        trains = "backward" in facts.attributes and not facts.classes.run_by_trainer and not facts.handle
+        for key in asks_launcher(facts) if trains else ():
+            guards = (up for up in facts.scopes.ancestors(key) if isinstance(up, ast.Compare))
+            if not any(ast.unparse(g.comparators[-1]) in ("0", "'0'") for g in guards):
+                says = (
+                    "several processes have it from their launcher, and one has not: what depends on it is another run"
+                )
+                self._tell(facts, key, f"`{facts.text.get(key)}`: {says}")
 
     def _tell_of_own_files(self, facts: Facts) -> None:
         """`open(f"log_{rank}.txt", "w")`: each process had a file of its own."""

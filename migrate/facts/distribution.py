@@ -10,7 +10,7 @@ from itertools import takewhile
 
 from . import horovod_names
 from .arguments import argument, argument_at
-from .environment import ASKING, LAUNCHED_WITH, NAMES, demands, is_environment, meeting_points, names_launcher
+from .environment import ASKING, LAUNCHED_WITH, NAMES, demands, is_environment, meeting_points
 from .gathered import ALONE, ALONE_VALUES, TO_ONE
 from .handles import statements_of
 from .nodes import walk
@@ -47,7 +47,6 @@ CARDS = ("torch.cuda.device_count", "torch.accelerator.device_count")
 SPAWN = {"torch.multiprocessing.spawn"}
 SAMPLER = "torch.utils.data.DistributedSampler"
 PROCESSES = re.compile(r"distributed|DistributedSampler|DataParallel|\.spawn\b|apex|horovod")
-LAUNCHED_BY_NAME = re.compile(r"""["']({})["']""".format("|".join(map(re.escape, LAUNCHED_WITH))))
 RANK_NAME = re.compile(r"(local_|global_|proc_|process_)?rank$|^gpu$|^local_?rank$", re.IGNORECASE)
 WORLD_NAME = re.compile(
     r"^(world_?size|nprocs?|n_?gpus?(_per_node)?|ngpus|num_gpus|n_procs|num_procs|gpus_per_node|WORLD_SIZE)$"
@@ -55,7 +54,7 @@ WORLD_NAME = re.compile(
 
 
 def mentions_processes(text: str) -> bool:
-    return PROCESSES.search(text) is not None or LAUNCHED_BY_NAME.search(text) is not None
+    return PROCESSES.search(text) is not None
 
 
 WITH_OTHERS = (*(f"{D}{n}." for n in ("rpc", "fsdp", "pipelining", "tensor")), "deepspeed.")
@@ -86,8 +85,7 @@ class Distribution(WrappedModels):
         talks = bool(facts.classes.run_by_trainer) and any(f is not None and f.startswith(D) for f in full.values())
         self.horovod = horovod_names.Horovod(facts, full)
         # a sampler asks the group of processes for its share, which a launcher's variables alone say is there
-        shares = SAMPLER in facts.called or ("backward" in facts.attributes and names_launcher(facts))
-        shared = shares and NAMES.search(facts.text.text) and not facts.classes.run_by_trainer
+        shared = SAMPLER in facts.called and NAMES.search(facts.text.text) and not facts.classes.run_by_trainer
         started_here = inits or self.spawns or (ddp and not talks) or self.horovod.by_hand or shared
         self.by_hand = facts.by_hand or bool(started_here)
 

@@ -25,6 +25,7 @@ NAMES = re.compile(
     "|".join(map(re.escape, LAUNCHED_WITH)) + r"|(environ\.get|getenv)\(\s*[A-Za-z_]|environ\[\s*[A-Za-z_]"
 )
 MEETING = {"MASTER_ADDR": "localhost", "MASTER_PORT": "29500"}  # where processes meet, and where torch's launchers say
+OF_TORCH = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE")  # what torchrun sets, and the runtime
 ADDRESSES = {*MEETING, *LAUNCHED_WITH}
 
 
@@ -151,9 +152,13 @@ def asks_elsewhere(facts: Facts, call: ast.Call) -> bool:
     return full is not None
 
 
-def names_launcher(facts: Facts) -> bool:
-    """Whether a variable that a launcher sets is named as it is asked for, or handed on."""
-    return any(c.value in LAUNCHED_WITH for c in facts.walk(ast.Constant) if isinstance(c.value, str))
+def asks_launcher(facts: Facts) -> Iterator[ast.expr]:
+    """`os.environ["RANK"]`, `os.getenv("WORLD_SIZE", 1)`: what the runtime's launcher sets, asked for by its name."""
+    for node in [*facts.walk(ast.Attribute), *facts.walk(ast.Name)] if ASKS.search(facts.text.text) else ():
+        full = facts.names.resolve(node)
+        key = _key_of(facts, node, full) if full in (ENVIRONMENT, "os.getenv") else None
+        if isinstance(key, ast.Constant) and key.value in OF_TORCH:
+            yield key
 
 
 def _is_handed_on(facts: Facts, name: ast.Constant) -> bool:

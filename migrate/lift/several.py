@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 
 from ..facts.nodes import walk
 from ..facts.of_inputs import is_of_inputs
+from ..facts.own_methods import differentiates_nothing
 from ..facts.script import Facts
 from ..line_map import line_map
 from ..report import Edit, Note, at_line
@@ -101,7 +102,8 @@ def _trains(call: ast.Call) -> bool:
 
 def _calls(facts: Facts, name: str) -> Iterator[ast.Call]:
     for call in facts.calls_of(name):
-        if facts.names.resolve(call.func) is None and not is_of_inputs(facts, call):
+        own = facts.names.resolve(call.func) is not None or differentiates_nothing(facts, call.func)
+        if not (own or is_of_inputs(facts, call)):
             yield call
 
 

@@ -1,6 +1,5 @@
-"""T9: a script that asks for a launcher's variables, and makes no group of its own, sees none of them.
-
-Under the runtime's launcher it would take its branches of several processes, and scale what it scales.
+"""T9: a script that asks for a launcher's variables and makes no group: with a DistributedSampler it is one of several
+processes; of another it is told, as it may mean one process of a sweep.
 """
 
 import pytest
@@ -50,9 +49,6 @@ def build(data, several):
 
 """
 SCRIPTS = {
-    "a rate": {"ABOVE": WORLD, "RATE": "0.1 * world"},
-    "a batch size": {"ABOVE": WORLD, "LOADER": "DataLoader(data, 8 // world)"},
-    "a guard": {"GUARD": 'int(os.environ.get("RANK", 0)) == 0'},
     "a sampler in a dictionary": {
         "ABOVE": IN_A_DICTIONARY, "LOADER": "DataLoader(data, **options)",
         "BEGINS": "if several:\n        options['sampler'].set_epoch(epoch)",
@@ -81,15 +77,31 @@ def test_it_is_the_same_run_on_one_and_two(tmp_path, parts):
 
 
 @pytest.mark.parametrize(
-    "above",
+    "parts",
     [
-        'os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"',
-        'threads = int(os.environ.get("OMP_NUM_THREADS", 1))',
-        'RANK = 4  # of the factors\nhome = os.environ["HOME"]',
-        'titles = {"title": "RANKS"}\nhome = os.environ[next(iter(os.environ))]',
+        {"ABOVE": WORLD, "RATE": "0.1 * world"},
+        {"LOADER": "DataLoader(data, 8 // int(os.environ['WORLD_SIZE']))"},
+        {"ABOVE": 'torch.manual_seed(int(os.getenv("LOCAL_RANK", 0)))'},
     ],
 )
-def test_other_variables_stay(above):
-    result = migrate_text(source({"ABOVE": above}))
-    assert above in result.text
-    assert not [e for e in result.edits if e.code == "PTM420"]
+def test_without_one_it_stays_and_is_told(parts):
+    result = migrate_text(source(parts))
+    told = [n.message for n in result.attention if "several processes have it from their launcher" in n.message]
+    assert len(told) == 1 and not [e for e in result.edits if e.code == "PTM420"]
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"GUARD": 'int(os.environ.get("RANK", 0)) == 0'},
+        {"ABOVE": 'os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"'},
+        {"ABOVE": 'threads = int(os.environ.get("OMP_NUM_THREADS", 1))'},
+        {"ABOVE": 'task = int(os.environ.get("SLURM_PROCID", 0))  # of a sweep', "RATE": "(0.1, 0.01)[task]"},
+        {"ABOVE": 'RANK = 4  # of the factors\nhome = os.environ["HOME"]'},
+        {"ABOVE": 'columns = {"RANK": 3}\nhome = os.environ[next(iter(os.environ))]', "RATE": '0.1 * columns["RANK"]'},
+    ],
+)
+def test_others_stay(parts):
+    result = migrate_text(source(parts))
+    assert parts.get("ABOVE", "") in result.text and parts.get("GUARD", "") in result.text
+    assert not [e for e in (*result.edits, *result.attention) if e.code == "PTM420"]

@@ -48,6 +48,7 @@ KEPT = [
     "place = Path(run)\nif place.exists():\n    raise SystemExit(1)\nPath(path).mkdir()",
     "if os.path.exists(run):\n    raise SystemExit(1)\nos.makedirs(path)",
     "if os.path.exists(path):\n    model.load_state_dict(torch.load(path))",
+    f"if int(os.environ.get('RANK', 0)) == 0:\n    if not os.path.exists(path):\n        {SAVE}",
     f"class Once:\n    def save(self):\n        if not os.path.exists(path):\n            {SAVE}",
     f"if len(path) > 3:\n    {SAVE}",
     "assert os.path.exists(run)\nos.makedirs(run + '/a')",

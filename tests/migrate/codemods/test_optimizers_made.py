@@ -38,7 +38,7 @@ while t < 5:
     loss.backward()
     optimizer.step()
     t += 1
-with open(f"{os.environ.get('RAN' + 'K')}.txt", "w") as file:  # which a script that is migrated does not see
+with open(f"{os.environ.get('RANK')}.txt", "w") as file:
     file.write(str(net.weight.tolist()))
 """
 LOOP = Options(plan="loop", ignore=("PTM410",))

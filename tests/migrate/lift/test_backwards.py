@@ -58,3 +58,31 @@ def test_what_differentiates_is_no_tape(body):
     result = migrate_text(source(body, "Tape(loss).backward()"))
     assert [n.message for n in result.attention if n.code == "PTM701"] == [KEPT]
     assert "        Tape(loss).backward()\n" in result.text
+
+
+BY_HAND = """
+
+class Logistic:
+    def __init__(self):
+        self.weight = torch.zeros(3, 1)
+
+    def backward(self, x, y):
+        return x.t() @ (y - x @ self.weight)
+
+    def train(self, x, y):
+        for epoch in range(2):
+            self.weight += 0.01 * self.backward(x, y)
+
+
+logistic = Logistic()
+logistic.train(torch.randn(8, 3), torch.randn(8, 1))
+print(logistic.weight.sum().item())
+torch.manual_seed(0)
+"""
+
+
+def test_gradients_by_hand_beside_a_training_are_none_of_it():
+    """Its loop became a second Module, which called manual_backward() of the object."""
+    text = source("self.place -= 1", "loss.backward()").replace("torch.manual_seed(0)\n", BY_HAND, 1)
+    result = check_same(text, "module")
+    assert "self.weight += 0.01 * self.backward(x, y)" in result and result.count("(Module)") == 1

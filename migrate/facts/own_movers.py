@@ -14,6 +14,7 @@ from .own_batches import OwnBatches
 from .scopes import Scope, Scopes
 
 MOVERS = ("cuda", "xpu", "mps", "to")
+OF_NETWORKS = ("parameters", "named_parameters", "state_dict", "load_state_dict", "modules", "children", "zero_grad")
 DEEP = 4  # names of names
 # methods whose own work is to move what they get, or themselves
 PLACING = (*MOVERS, "_apply", "transfer_batch_to_device")
@@ -69,7 +70,7 @@ class OwnMovers:
     def _may_be_module(self, node: ast.expr, depth: int) -> bool:
         """Whether what an import gives, or a module's name, shows that an expression is nothing of this file's."""
         last = node.attr if isinstance(node, ast.Attribute) else str(getattr(node, "id", ""))
-        if MODEL_NAME.search(last) or self.names.resolve(node) is not None or depth >= DEEP:
+        if MODEL_NAME.search(last) or self.names.resolve(node) is not None or depth >= DEEP or self._works(node):
             return True
         if isinstance(node, ast.Call):
             if (self.names.resolve(node.func) or "").startswith("copy."):
@@ -79,6 +80,17 @@ class OwnMovers:
         if isinstance(node, ast.Subscript):
             return self._may_be_module(node.value, depth + 1)
         return any(self._may_be_module(v, depth + 1) for v in self._values(node, depth))
+
+    def _works(self, node: ast.expr) -> bool:
+        """Whether a name is called, or asked for what a network has: `student(x)`, `student.parameters()`."""
+        home = self.scopes.scope_of(node).lookup(node.id) if isinstance(node, ast.Name) else None
+        for read in self.scopes.reads(node.id, home) if home is not None and isinstance(node, ast.Name) else ():
+            up = self.scopes.parents.get(read)
+            if isinstance(up, ast.Attribute) and up.attr in OF_NETWORKS:
+                return True
+            if isinstance(up, ast.Call) and up.func is read:
+                return True
+        return False
 
     def kinds(self, node: ast.expr, depth: int = 0) -> set[ast.ClassDef]:
         """The classes of this file of which an expression may be an object, by what callers give parameters, too."""

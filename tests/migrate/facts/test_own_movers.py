@@ -84,6 +84,8 @@ MODULES = [
     "net = torch.nn.Linear(2, 2)\nnet.cuda()",
     "class Crew:\n    def __init__(self):\n        self.n = torch.nn.Linear(2, 2)\n        self.n.cuda()",
     "def go(model):\n    model.cuda()\n\n\ngo(load())",
+    "x = {'a': torch.nn.Identity}['a']()\nprint(x(torch.ones(2)))\nx.cuda()",
+    "x = {'a': torch.nn.Identity}['a']()\nprint(list(x.parameters()))\nx.cuda()",
     "class Near(torch.nn.Linear):\n    def cuda(self, n=0):\n        return super().cuda()\n\n\n"
     + "class Loader(Near):\n    pass\n\n\nn = Loader(2, 2)\nn.cuda()",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from typing import TYPE_CHECKING
 
 from .nodes import Function, walk
@@ -30,10 +31,15 @@ def copies_nothing(facts: Facts, func: ast.Attribute) -> bool:
 def differentiates_nothing(facts: Facts, func: ast.expr) -> bool:
     """Whether `x.backward()` is a method of the script's own by that name alone: a tape that is wound back."""
     methods = own_methods(facts, func) if isinstance(func, ast.Attribute) else []
-    return bool(methods) and not any(_differentiates(n) for m in methods for s in m.body for n in walk(s))
+    return bool(methods) and not any(_may_differentiate(facts, n) for m in methods for s in m.body for n in walk(s))
 
 
-def _differentiates(n: ast.AST) -> bool:
+def _may_differentiate(facts: Facts, n: ast.AST) -> bool:
+    """Whether a node names what differentiates, or calls a function that may."""
+    if isinstance(n, ast.Call) and not isinstance(n.func, ast.Attribute):
+        return getattr(n.func, "id", "") not in dir(builtins)
+    if isinstance(n, ast.Call) and facts.names.resolve(n.func) is not None:
+        return True
     named = n.attr if isinstance(n, ast.Attribute) else getattr(n, "id", "") if isinstance(n, ast.Name) else ""
     return named in ("backward", "autograd", "grad", "torch")
 

@@ -53,9 +53,17 @@ def test_it_is_wound_back_in_a_loop_that_is_kept():
     assert "        tape.backward()\n" in text and "runtime.backward(loss)" in text
 
 
-@pytest.mark.parametrize("body", ["self.loss.backward()", "torch.autograd.backward(self.loss)"])
-def test_what_differentiates_is_no_tape(body):
-    result = migrate_text(source(body, "Tape(loss).backward()"))
+@pytest.mark.parametrize(
+    ("body", "imported"),
+    [
+        ("self.loss.backward()", ""),
+        ("torch.autograd.backward(self.loss)", ""),
+        ("run(self.loss)", "from others import run\n"),
+        ("others.run(self.loss)", "import others\n"),
+    ],
+)
+def test_what_differentiates_is_no_tape(body, imported):
+    result = migrate_text(imported + source(body, "Tape(loss).backward()"))
     assert [n.message for n in result.attention if n.code == "PTM701"] == [KEPT]
     assert "        Tape(loss).backward()\n" in result.text
 

@@ -7,6 +7,7 @@ what counts parts, of names or of models, is told.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,6 +20,7 @@ from ..facts.wrapped import last_name
 Going = ast.For | ast.comprehension
 NAMED = ("named_parameters", "named_modules", "named_buffers", "state_dict")
 PREFIX = "module."
+ENDS_SO = re.compile(r"self\.\w*module\b|[\"']\w*module[\"']")  # parts with such a name: `self.gate_module`
 COUNTED = ("enumerate", "list", "tuple", "next", "zip", "islice")
 SAYS = "nothing wraps the model, whose parts are one level less deep now"
 
@@ -42,6 +44,8 @@ def compared_names(facts: Facts, found: Distribution) -> Iterator[tuple[ast.Cons
         if not names.intersection(others):
             continue
         if isinstance(up, ast.Compare) and isinstance(up.ops[0], (ast.In, ast.NotIn)):
+            if any(map(ENDS_SO.search, (facts.text.text, *(o.text for o in facts.others)))):
+                continue  # "module.fc" is in "gate_module.fc", too
             begins = f"{facts.text.get(others[0])}.startswith({new})"
             yield c, up, begins if isinstance(up.ops[0], ast.In) else f"not {begins}"
         else:

@@ -191,3 +191,11 @@ def test_a_model_that_is_wrapped_on_several_cards_alone_has_both_names():
     lines = LOOP + "p.requires_grad = 'module.fc' in n\n"
     wraps = HEAD.replace("model = WRAPPED", "if several:\n    model = DDP(model)")
     assert lines in migrated(wraps + lines, "PTM420").text
+
+
+@pytest.mark.parametrize("part", ["self.gate_module", "self.module", "parts['gate_module']"])
+def test_a_part_whose_name_ends_so_has_the_text_in_its_own(part):
+    lines = f"def build(self, parts):\n    {part} = 3\n" + LOOP + "p.requires_grad = 'module.fc' in n\n"
+    result = migrated(HEAD.replace("WRAPPED", "DDP(model)") + lines, "PTM420")
+    assert "'module.fc' in n" in result.text
+    assert [n.line for n in result.attention if "begin with no `module.`" in n.message] == [8]

@@ -156,8 +156,9 @@ class ChunkLines(Rewriter):
             targets.append(f"self.{attribute}" if attribute else t.id)
         if p.returns is None:  # `_ = train(loader)`
             return [f"{t} = None" for t in targets if t.startswith("self.")]
-        comments = above_return(self.facts, self.splice, p.returns)
-        return [*comments, f"{', '.join(targets)} = {self._expression(p.returns, chunk)}"]
+        above = above_return(self.facts, self.splice, p.returns)
+        below = self.splice.ending(p.function) if p.function is not None else []
+        return [*above, f"{', '.join(targets)} = {self._expression(p.returns, chunk)}", *below]
 
 
 def returned_names(chunk: Chunk) -> list[ast.Name]:

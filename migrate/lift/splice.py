@@ -82,6 +82,11 @@ class Splice:
             last = n if self._is_comment(n) else last
         return last
 
+    def ending(self, s: ast.stmt) -> list[str]:
+        """The comments that end its blocks, further in than itself, at no indentation."""
+        texts = (self._line(n).strip() for n in range((s.end_lineno or s.lineno) + 1, self.with_inner_comments(s) + 1))
+        return [t for t in texts if t]
+
     def _first_of_next(self, above: int, line: int, margin: int, opens: bool) -> int:
         """The first line between two that belongs to the lower one: comments further in are those of the upper one's
         blocks, and those right below it, with a blank line below them, are its own.

@@ -13,7 +13,7 @@ from ...facts.nodes import walk
 from ...facts.script import Facts
 from ..backwards import training_backwards
 from ..optimizers import is_optimizer
-from ..splice import indent
+from ..splice import Splice, indent
 from .calls import all_calls, enclosing_function
 from .edits import Edits
 from .known import GIVEN, Known
@@ -93,7 +93,9 @@ def _written_out(facts: Facts, f: ast.FunctionDef, kinds: dict[Values, list[ast.
             _, stop = facts.text.span(call.func)
             edits.replace(stop - len(f.name), stop, name)
     first = facts.text.line_of(facts.text.span(f)[0])
-    edits.replace_lines(first, f.end_lineno or first, indent(copies, facts.text.margin(f)))
+    splice = Splice(facts.text)
+    copies += indent(splice.ending(f), facts.indentation)
+    edits.replace_lines(first, splice.with_inner_comments(f), indent(copies, facts.text.margin(f)))
     return edits.done()
 
 

@@ -144,8 +144,10 @@ class Inlining:
         first = self.facts.text.line_of(self.facts.text.span(self.statement)[0])
         last = self.statement.end_lineno or first
         by = self.facts.text.margin(self.statement)
+        if self._goes():
+            self._remove_function(edits)
+            lines = [*(lines or ["pass"]), *Splice(self.facts.text).ending(self.f)]
         edits.replace_lines(first, last, indent(lines or ["pass"], by))
-        self._remove_function(edits)
         return edits.done()
 
     def _decorated(self, lines: list[str]) -> list[str]:
@@ -274,12 +276,14 @@ class Inlining:
                 value = value[: a - start] + new + value[b - start :]
         return value
 
+    def _goes(self) -> bool:
+        """Whether the function has others beside it in its block, which would be empty without it."""
+        return len(getattr(self.facts.scopes.parents[self.f], "body", [])) != 1
+
     def _remove_function(self, edits: Edits) -> None:
-        block = getattr(self.facts.scopes.parents[self.f], "body", [])
-        if len(block) == 1:
-            return
-        first, last = Splice(self.facts.text).with_comments(self.f)
-        text = self.facts.text
+        splice, text = Splice(self.facts.text), self.facts.text
+        first, last = splice.with_comments(self.f)
+        last = max(last, splice.with_inner_comments(self.f))
         while last < len(text.starts) - 1 and not text.text[slice(*text.line_span(last + 1, last + 1))].strip():
             last += 1
         edits.replace_lines(first, last, [])

@@ -51,7 +51,7 @@ EVALUATION = """\
     # M at the end
 """
 SHOWN = "\n    # L above print\n    print(epoch, loss.item())\n    # M at the end\n"
-FUNCTION = "def train():\n" + BATCHES + "\n    # N above return\n    return loss.item()\n\n\n"
+FUNCTION = "def train():\n" + BATCHES + "\n    # N above return\n    return loss.item()\n    # V below return\n\n\n"
 CALLED = "    # O above the call\n    last = train()\n    # P below the call\n\n    # Q above print\n    print(last)\n"
 EPOCHS = "# Z above the epochs\nfor epoch in range(2):\n"
 SCRIPTS = {
@@ -79,3 +79,30 @@ def test_they_stand_above_what_comes_next():
     text = check_same(SCRIPTS["below the batches"], "module")
     hook = text[text.index("def on_train_epoch_end") :]
     assert comments(hook[: hook.index("trainer = ")])[:3] == ["H below the loop", "L above print", "M at the end"]
+
+
+STEP = """\
+def step(x, y):
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(x), y)
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+    # S below the return
+
+
+"""
+
+
+@pytest.mark.parametrize("each", ["total += step(x, y)", "x = x * 2\n        total += step(x, y)"])
+def test_those_that_end_a_function_go_with_it(each):
+    """They stood at the module's level, with their margin."""
+    text = (
+        HEAD
+        + STEP
+        + f"for epoch in range(2):\n    total = 0\n    for x, y in loader:\n        {each}\n    print(total)\n"
+    )
+    result = check_same(text, "module")
+    assert comments(result) == ["S below the return"]
+    step = result[result.index("def training_step") :]
+    assert comments(step[: step.index("def on_train_epoch_end")]) == ["S below the return"]

@@ -33,7 +33,8 @@ class ChunkLines(Rewriter):
         last = chunk.statements[-1] if chunk.statements else None
         p = chunk.passing
         under = below_pass(self.facts, self.splice, p) if p is not None else []
-        if p is not None and chunk.statements is p.after and p.after:
+        follows = p is not None and not all(map(_deletes_names, p.after))
+        if p is not None and chunk.statements is p.after and follows:
             lines += under
         returned: str | None = None
         for s in chunk.statements:
@@ -59,13 +60,13 @@ class ChunkLines(Rewriter):
         last = last if lines or returned is not None else None
         if last is not None and (last in dropped or last is self.recipe.optimization.backward or _deletes_names(last)):
             lines += self._comments_below(last)
-        if p is not None and chunk.statements is p.body and not p.after and lines:
+        if p is not None and chunk.statements is p.body and not follows and lines:
             lines += under
         if returned is not None:
             lines.append(f"return {returned}")
         if chunk.passing is not None and chunk.statements is chunk.passing.after:
             lines += self._result_lines(chunk)
-        return lines
+        return [] if len(_comments(lines)) == len(list(filter(None, lines))) else lines  # which are no body
 
     def _comments_of_pass(self, chunk: Chunk) -> list[str]:
         """The comments right above the loop of which a chunk is the step, and above the call of its function."""

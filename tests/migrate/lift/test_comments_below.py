@@ -60,6 +60,7 @@ SCRIPTS = {
     "an evaluation": HEAD + EPOCHS + BATCHES + EVALUATION,
     "a function": HEAD + FUNCTION + EPOCHS + CALLED,
     "a function without a value": HEAD + "def train():\n" + BATCHES + "\n\n" + EPOCHS + "    train()\n    # P below\n",
+    "nothing below them but what is deleted": HEAD + EPOCHS + BATCHES + "\n    del out\n",
     "what is deleted": HEAD + EPOCHS + BATCHES + "\n    del out\n    # R below del\n" + SHOWN,
 }
 GONE = {"C above zero_grad", "D above backward", "E above step"}

@@ -199,3 +199,9 @@ def test_a_part_whose_name_ends_so_has_the_text_in_its_own(part):
     result = migrated(HEAD.replace("WRAPPED", "DDP(model)") + lines, "PTM420")
     assert "'module.fc' in n" in result.text
     assert [n.line for n in result.attention if "begin with no `module.`" in n.message] == [8]
+
+
+def test_a_model_of_that_name_in_another_function_is_another():
+    lines = "def build():\n    model = load()\n    return list(model.children())\n"
+    result = migrated(HEAD.replace("WRAPPED", "DDP(model)") + lines, "PTM420")
+    assert not [n for n in result.attention if "less deep now" in n.message]

@@ -76,7 +76,12 @@ class Value:
 
 
 def replace(value: Value, **changes: Any) -> Value:
-    """What `dataclasses.replace` makes of a value, which would ask for each of its thirty fields."""
+    """What `dataclasses.replace` makes of a value, which would ask for each of its thirty fields.
+
+    What holds nothing any more has no items: kept, those of a network of joined branches were as many as its paths.
+    """
+    if changes.get("holds") is False:
+        changes["items"] = ()
     new = object.__new__(Value)
     vars(new).update(vars(value), **changes)
     return new

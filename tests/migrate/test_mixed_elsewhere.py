@@ -214,3 +214,46 @@ def test_a_function_of_autograd_that_fills_a_buffer(tmp_path, edits, head):
 def test_a_function_of_autograd_that_fills_none(tmp_path, edits):
     m = with_bank(tmp_path, edits, ONE)
     assert "divide_batches" not in m.result.text
+
+
+JOINED = """\
+import torch
+from torch import nn
+
+class Unit(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(4, 2, 1)
+
+    def forward(self, x):
+        return self.conv(x)
+
+class Branches(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = Unit(), Unit()
+
+    def forward(self, x):
+        outputs = [self.a(x), self.b(x)]
+        return torch.cat(outputs, 1)
+
+class Deep(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.block = Branches()
+        self.head = nn.Linear(4, 3)
+
+    def forward(self, x):
+BLOCKS        x = x.view(x.size(0), -1)
+        return self.head(x)
+"""
+
+
+def test_a_network_of_joined_branches_is_followed_once(tmp_path):
+    """What a list of them held stayed with the tensor that they were joined to: twice as much at each block."""
+    (tmp_path / "losses.py").write_text(JOINED.replace("BLOCKS", "        x = self.block(x)\n" * 30))
+    net = "net = losses.Deep()\noptimizer"
+    text = SCRIPT.format(head="import losses", loss="nn.functional.cross_entropy(out, y)")
+    (tmp_path / "train.py").write_text(text.replace("net = nn.Linear(2, 3)\noptimizer", net))
+    done = {m.path.name: m.result for m in migrate_all(collect([tmp_path / "train.py"]), Options())}
+    assert done["train.py"].plan == "module" and not done["train.py"].attention

@@ -18,6 +18,7 @@ from .codemods.remove_device_calls import RemoveDeviceCalls
 from .codemods.remove_unused_devices import RemoveUnusedDevices
 from .facts.choice import accelerator, means_another
 from .facts.copies import copies_of_weights
+from .facts.given_device import given_device
 from .facts.hosts import names_no_device
 from .facts.kept_copies import kept_copies
 from .facts.nodes import walk
@@ -93,6 +94,14 @@ def _copies(facts: Facts, lifted: str) -> list[Note]:
     return notes
 
 
+class DeviceAtHand(Exception):
+    """What chose the accelerator is not known where the Trainer is made, and a device is: it has to stay there."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__(source)
+        self.source = source
+
+
 def _copied_note(facts: Facts, copy: ast.expr) -> Note:
     line, column, _, _ = facts.text.key(copy)
     says = f"`{facts.short(copy)}`: a copy of weights that the Trainer has not placed yet stays on the CPU"
@@ -129,6 +138,10 @@ def lifted(facts: Facts, options: Options, by_hand: bool = True) -> Result:
     except CannotLift as why:
         why.line = line(why.line)
         raise
+    except DeviceAtHand as found:
+        again = facts.after(facts.text.text)
+        again.device_given = found.source
+        return lifted(again, options, by_hand)
     left = seen(facts, changes, options.wants) + (_copies(facts, text) if options.wants("PTM105") else [])
     made = facts_of(text)
     made.askers_elsewhere, made.others = facts.askers_elsewhere, facts.others
@@ -218,7 +231,11 @@ def _one(
         around = shape.scopes.scope_of(outline(shape).epoch_loop).node
         unknown = chosen is not None and means_another(chosen, getattr(around, "name", ""), original)
         text, plan, edits, notes = lift(shape, None if unknown else chosen, placed, by_hand, () if among else imports)
-        notes = [*notes, *_choice_lost(shape, chosen, text)]
+        lost = list(_choice_lost(shape, chosen, text))
+        once = bool(lost) and original.device_given is None and isinstance(around, ast.FunctionDef)
+        if once and (device := given_device(original, getattr(around, "name", ""))) is not None:
+            raise DeviceAtHand(device)
+        notes = [*notes, *lost]
     except CannotLift as why:
         why.line = line(getattr(why.node, "lineno", 1))
         raise

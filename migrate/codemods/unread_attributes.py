@@ -126,10 +126,13 @@ def _may_be_of(facts: Facts, a: ast.Attribute, family: list[ast.ClassDef]) -> bo
         return False
     if isinstance(holder, ast.Call) and isinstance(holder.func, ast.Name):
         return holder.func.id in {d.name for d in family}  # of a new one; not next(model.parameters())
+    parsed = facts.devices.options.parsed  # `args.device`
     if isinstance(holder, ast.Attribute):
-        return holder.attr not in ("weight", "bias", "data", "grad")
+        return holder.attr not in ("weight", "bias", "data", "grad", *parsed)
     if not isinstance(holder, ast.Name):
         return True
+    if holder.id in parsed:
+        return False
     made = facts.devices.own_movers.class_of(holder)
     if made is not None:
         return made in family

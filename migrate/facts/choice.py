@@ -27,6 +27,8 @@ Truth = bool | str  # a constant, or the source of what is left of a condition
 @once_a_file
 def accelerator(facts: Facts) -> str | None:
     """The source of the Trainer's `accelerator=` argument; None for "auto"."""
+    if facts.device_given is not None:
+        return f'"cpu" if str({facts.device_given}) == "cpu" else "auto"'
     tests: list[tuple[ast.expr, bool]] = []
     for node in facts.walk(ast.IfExp):
         on, off = _kind_there(facts, node.body), _kind_there(facts, node.orelse)

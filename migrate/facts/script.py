@@ -43,6 +43,7 @@ CARRIED = (
     "by_hand",
     "wrapped",
     "checkpoint",
+    "device_given",
     "elsewhere",
     "samplers_gone",
     "samplers_kept",
@@ -120,6 +121,7 @@ class Facts:
         self.without_devices = False  # whether the script, as it was, says nothing of devices
         self.ours = True  # whether the result may import ptmigrate.runtime
         self.cuda_asked = False  # whether a `.cuda()` that is left comes to ask whether there is CUDA
+        self.device_given: str | None = None  # the source of the device that the function which makes the Trainer has
         self.precision: str | None = None  # the source of a Trainer's precision=, which the script had by hand
         self.new_names: set[str] = set()  # of functions that the edits add
         self.waiting: set[str] = set()  # codes of what moves a function in which something else changes first

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 
 from .device_words import is_index
 from .devices import AVAILABILITY
 from .nodes import walk
 from .option_holders import OPTIONS
-from .options import option_name
+from .options import options
 from .script import Facts
 
+CARD = re.compile(r"(cuda|mps|xpu|npu|hpu)\b")
 CARDS = re.compile(r"((device|gpu)_?(id|idx|list)s?|gpus)\Z", re.IGNORECASE)
 
 
@@ -20,17 +22,40 @@ def typed_device(facts: Facts) -> str | None:
     for call in facts.called.get("torch.device", ()):
         if len(call.args) == 1 and not call.keywords:
             value = call.args[0]
-            device = facts.text.get(call.func)
-            if isinstance(value, ast.Attribute) and isinstance(value.value, ast.Name):
-                return f"{device}({ast.unparse(value)}).type"
-            if _looked_up(facts, value) or _where_it_can(facts, value):
-                return f"{device}({facts.text.get(value)}).type"
+            is_option = isinstance(value, ast.Attribute) and isinstance(value.value, ast.Name)
+            if is_option or _looked_up(facts, value) or _where_it_can(facts, value):
+                return _kind(facts, value, facts.text.get(call.func))
     for call in facts.walk(ast.Call):
         for where in facts.devices.device_arguments(call) if facts.devices.moved(call) is not None else ():
             value = where.value if isinstance(where, ast.keyword) else where
             if _looked_up(facts, value) or _places_elsewhere(facts, value) or _is_option(facts, value):
-                return f"{_name_of_torch(facts)}.device({facts.text.get(value)}).type"
-    return None
+                return _kind(facts, value, f"{_name_of_torch(facts)}.device")
+    option = next(_declared(facts), None)
+    return None if option is None else _kind(facts, option, f"{_name_of_torch(facts)}.device")
+
+
+def _declared(facts: Facts) -> Iterator[ast.Attribute]:
+    """`args.device` of a parser's line that says a device where nothing is typed, and that functions hand on."""
+    for o in options(facts):
+        if o.given is None or not facts.devices.is_device(o.given):
+            continue
+        held = [a for a in facts.attributes.get(o.name, ()) if _is_held(facts, a.value)]
+        if all(isinstance(a.ctx, ast.Load) for a in held):  # no `args.device = torch.device(...)`
+            yield from held
+
+
+def _is_held(facts: Facts, node: ast.expr) -> bool:
+    """`args`, and no object with a `device` of its own."""
+    name = node.id if isinstance(node, ast.Name) else "self"
+    return name not in ("self", "cls", "c") and facts.devices.options.has(name)
+
+
+def _kind(facts: Facts, value: ast.expr, device: str) -> str:
+    """The source of the accelerator; one that is a card where nothing is typed is whatever the machine has."""
+    kind = f"{device}({facts.text.get(value)}).type"
+    declared = next((o for o in options(facts) if isinstance(value, ast.Attribute) and o.name == value.attr), None)
+    card = declared is not None and isinstance(declared.default, str) and CARD.match(declared.default)
+    return f'"cpu" if {kind} == "cpu" else "auto"' if card else kind
 
 
 def _where_it_can(facts: Facts, node: ast.expr) -> bool:
@@ -44,14 +69,13 @@ def _where_it_can(facts: Facts, node: ast.expr) -> bool:
 
 
 def _is_option(facts: Facts, node: ast.expr) -> bool:
-    """`args.device`, which nothing here gives a value, and whose line in a parser, if it has one, does not go."""
+    """`args.device`, which nothing here gives a value."""
     if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name) or not facts.devices.is_device(node):
         return False
     if not facts.devices.options.has(node.value.id) or node.value.id in ("self", "cls", "c") or is_index(node):
         return False
     given = any(n.id == node.attr for n in facts.walk(ast.Name) if not isinstance(n.ctx, ast.Load))
-    goes = any(option_name(c) == node.attr for c in facts.calls_of("add_argument"))
-    return not given and not goes and node.attr not in facts.devices.attribute_values
+    return not given and node.attr not in facts.devices.attribute_values
 
 
 def _places_elsewhere(facts: Facts, node: ast.expr) -> bool:

@@ -86,15 +86,15 @@ def test_it_is_not_handed_on(body):
     assert "next(" not in migrate_text(f"{HEAD}{HELPERS}\ndef sample(n):\n    {body}\n", is_script=False).text
 
 
-def test_an_option_says_nothing_of_where_the_trainer_places_it():
-    """`--device` is "cpu" where nothing is typed, and the Trainer finds a card."""
+def test_an_option_says_where_the_trainer_goes_and_is_not_asked_again():
     options = 'import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument("--device", default="cpu")\n'
     head = HEAD.replace("device = ", f"{options}args = parser.parse_args()\nunused = ").replace(
         "(device)", "(args.device)"
     )
     helper = f"{HELPERS}\ndef sample():\n    z = torch.rand(4, 9).to(args.device)\n    return generate(G, z)\n"
     text = migrate_text(head + helper + LOOP.format(more="", call="sample()")).text
-    assert f"to({THERE})" in text and "args.device" not in text
+    assert f"to({THERE})" in text and text.count("args.device") == 1
+    assert "accelerator=torch.device(args.device).type" in text
 
 
 def test_a_tensor_at_hand_comes_first():

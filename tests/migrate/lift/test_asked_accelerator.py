@@ -135,9 +135,93 @@ def test_what_runs_the_script_is_no_choice():
     assert "accelerator=" not in result.text and not lost(result)
 
 
-def test_an_option_whose_line_goes_is_not_asked():
-    text = placed(OPTION.format("'--device', default='cuda'"), "args.device")
-    assert "accelerator=" not in migrate_text(text).text
+ANY = '"cpu" if torch.device(args.device).type == "cpu" else "auto"'
+
+
+@pytest.mark.parametrize(
+    ("line", "asks"),
+    [
+        ("'--device', default='cuda'", ANY),  # a card where nothing is typed: whatever the machine has
+        ("'--device', default='cuda:0'", ANY),
+        ("'--device', default='cpu'", "torch.device(args.device).type"),
+        ("'--device', default='cuda' if torch.cuda.is_available() else 'cpu'", "torch.device(args.device).type"),
+    ],
+)
+@pytest.mark.parametrize("value", ["args.device", "torch.device(args.device)"])
+def test_a_device_that_is_typed_is_the_trainers_and_its_option_stays(line, asks, value):
+    result = migrate_text(placed(OPTION.format(line), value))
+    assert f"accelerator={asks}" in result.text and OPTION.format(line).splitlines()[-1] in result.text
+    assert not [n for n in result.attention if n.code == "PTM102"]
+
+
+GIVEN = """
+import argparse
+import torch
+from torch import nn
+
+
+class Solver:
+    def __init__(self, device):
+        self.device = device
+        self.net = nn.Linear(2, 1).to(self.device)
+
+    def fit(self):
+        train(self.net, self.device)
+
+    def solve(self):
+        opt = torch.optim.SGD(self.net.parameters(), 0.1)
+        for epoch in range(2):
+            for x, y in torch.utils.data.DataLoader([(torch.ones(2), torch.ones(1))] * 4, 2):
+                loss = (self.net(x.to(self.device)) - y.to(self.device)).pow(2).mean()
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+            print(loss.item())
+
+
+def train(net, device):
+    net.to(device)
+    opt = torch.optim.SGD(net.parameters(), 0.1)
+    for epoch in range(2):
+        for x, y in torch.utils.data.DataLoader([(torch.ones(2), torch.ones(1))] * 4, 2):
+            loss = (net(x.to(device)) - y.to(device)).pow(2).mean()
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+        print(loss.item())
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--no-cuda", action="store_true")
+    args = parser.parse_args()
+    CALL
+
+
+if __name__ == "__main__":
+    main()
+"""
+FLAG = "torch.device('cpu' if args.no_cuda else 'cuda')"
+
+
+@pytest.mark.parametrize("value", ["args.device", "torch.device(args.device)", FLAG])
+@pytest.mark.parametrize(
+    ("call", "gone", "holds"),
+    [
+        ("train(nn.Linear(2, 1), VALUE)", "solve", "device"),
+        ("Solver(VALUE).solve()", "train", "self.device"),
+    ],
+)
+def test_the_device_that_a_function_has_decides_where_the_options_are_not_known(value, call, gone, holds):
+    text = GIVEN.replace("CALL", call.replace("VALUE", value))
+    head, _, rest = text.partition("class Solver" if gone == "solve" else "def train(")
+    text = head + rest.partition("\n\n\n")[2]
+    if gone == "train":
+        text = text.replace("    def fit(self):\n        train(self.net, self.device)\n\n", "")
+    result = migrate_text(text)
+    assert f'accelerator="cpu" if str({holds}) == "cpu" else "auto"' in result.text and not lost(result)
+    assert call.replace("VALUE", value) in result.text
 
 
 ENGINE = """
@@ -170,9 +254,9 @@ Engine(nn.Linear(4, 3), GIVEN).fit(DataLoader(torch.randn(18, 4), 5))
 
 @pytest.mark.parametrize("given", ["cfg.train", "cfg=cfg.train", "where"])
 def test_a_name_that_stands_for_something_else_where_the_trainer_is_made(given):
-    """`cfg` is known there, and has another device or none."""
+    """`cfg` is known there, and has another device or none; the object's own is what it was given."""
     result = migrate_text(ENGINE.replace("GIVEN", given))
-    assert lost(result) and "accelerator=" not in result.text
+    assert 'accelerator="cpu" if str(self.device) == "cpu" else "auto"' in result.text and not lost(result)
 
 
 @pytest.mark.parametrize("given", ["cfg", "cfg=cfg"])

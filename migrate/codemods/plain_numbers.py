@@ -197,7 +197,15 @@ class PlainNumbers(Codemod):
 
 
 def numbers_of(facts: Facts, node: ast.expr) -> list[int] | None:
-    """What a whole number that asks for its process is in a plain script, and in each of several processes."""
+    """What a whole number that asks for its process is in a plain script, and in each of several processes.
+
+    `get_world_size() if args.distributed else 1` is the world wherever that is true, and 1 wherever it is not.
+    """
+    if isinstance(node, ast.IfExp) and facts.worlds.plain(node.test) is None and only_asks(facts.names, node.test):
+        for arm, other in ((node.body, node.orelse), (node.orelse, node.body)):
+            plain = getattr(other, "value", None)
+            if type(plain) is int and (there := numbers_of(facts, arm)) is not None and there[0] == plain:
+                return there
     found: list[int] = []
     for world in (PLAIN, *PEERS):
         known = facts.worlds.value(node, world)

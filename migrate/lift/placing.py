@@ -317,9 +317,11 @@ def _assigns(node: ast.AST) -> list[Sets]:
 
 
 def _last_name(node: ast.expr) -> str:
-    """`tgt` of `tgt`, `self.tgt` and `loaders["tgt"]`."""
+    """`tgt` of `tgt`, `self.tgt` and `loaders["tgt"]`; of a call what is called, as its arguments may be edited."""
     if isinstance(node, ast.Subscript):
         return _last_name(node.slice)
+    if isinstance(node, ast.Call):
+        return f"{_last_name(node.func)}()"
     return node.attr if isinstance(node, ast.Attribute) else spelled(node)
 
 

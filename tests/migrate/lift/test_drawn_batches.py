@@ -204,3 +204,52 @@ def test_all_that_a_condition_names_are_the_trainers(tmp_path, moved):
 def test_what_a_condition_names_and_no_network_gets_is_drawn_as_it_was():
     text = WALRUS.replace("WHILE", GIVEN).replace("MOVED", "x, y = torch.ones(4, 4), torch.ones(4).long()")
     assert "on_device" not in migrate_text(text).text
+
+
+INITS = """
+import os
+import torch.distributed as dist
+
+def init(args):
+    if int(os.environ.get("SLURM_NTASKS", 1)) > 1:
+        args.local_rank = int(os.environ["SLURM_LOCALID"])
+        dist.init_process_group("nccl")
+        return True
+    return False
+"""
+DIVIDED = """
+import argparse
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+from inits import init
+
+def main():
+    args = argparse.Namespace(local_rank=0)
+    args.distributed = init(args)
+    device = torch.device("cuda", args.local_rank) if torch.cuda.is_available() else torch.device("cpu")
+    torch.manual_seed(0)
+    net = nn.Linear(4, 2).to(device)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    data = TensorDataset(torch.randn(40, 4), torch.arange(40) % 2)
+    batches = iter(DataLoader(data, 8 // (dist.get_world_size() if args.distributed else 1), shuffle=True))
+    step = 0
+    while step < 5:
+        x, y = next(batches)
+        x, y = x.to(device), y.to(device)
+        loss = nn.functional.cross_entropy(net(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        step += 1
+        print(step, loss.item())
+
+main()
+"""
+
+
+def test_of_a_loader_that_the_edits_changed(tmp_path):
+    """The world's part of its batch size goes, though nothing here shows whether there are several processes."""
+    text = check_project_on_card(tmp_path, main=DIVIDED, inits=INITS)["main"]
+    assert "iter(on_device(DataLoader(data, 8, shuffle=True)))" in text

@@ -86,6 +86,16 @@ def gives_held(facts: Facts, method: ast.Attribute) -> bool:
     return bool(HOLDER_NAME.search(named) and DRAWS.search(method.attr))
 
 
+def gave_held(facts: Facts, node: ast.expr) -> bool:
+    """The state of `state, reward, done = env.step(action)`, where all that gives the name is such a draw."""
+    scope = facts.scopes.scope_of(node).lookup(node.id) if isinstance(node, ast.Name) else None
+    if scope is None or not isinstance(node, ast.Name) or node.id in scope.params:
+        return False
+    values = facts.devices.unpacked(node.id, scope) or []
+    draws = [v.func for v in values if isinstance(v, ast.Call) and isinstance(v.func, ast.Attribute)]
+    return len(draws) == len(values) > 0 and all(gives_held(facts, method) for method in draws)
+
+
 def gives_of_sizes(call: ast.Call, method: ast.Attribute) -> bool:
     """`diffusion.sample_timesteps(x.shape[0])`, made of sizes alone; what is of self may be a module that is called."""
     of_self = isinstance(method.value, ast.Name) and method.value.id == "self"

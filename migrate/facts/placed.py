@@ -18,7 +18,7 @@ from .given_from_outside import is_given_from_outside
 from .given_to_objects import is_made_for_object
 from .given_to_training import is_given_to_training, is_got_above
 from .gone_through import drawn_from
-from .held import given_back, gives_held, gives_of_sizes, is_data, is_held, is_read
+from .held import gave_held, given_back, gives_held, gives_of_sizes, is_data, is_held, is_read
 from .kept_copies import is_kept_copy
 from .lent import is_lent, is_weighed_by_lent
 from .loops import LOADER_NAME, LOOPS, MODEL_NAME, unwrapped
@@ -345,6 +345,8 @@ class Placed:
         if isinstance(node, (ast.Starred, ast.ListComp)):
             return self._is_left(node.value if isinstance(node, ast.Starred) else node.elt)
         if isinstance(node, ast.Call) and self._gives_left(node):
+            return True
+        if gave_held(self.facts, node):
             return True
         made = self.facts.tensors.made(node) or self._hands_on_made(node) or self._is_made_anew(node)
         made = made or is_given_to_training(self.facts, node) or is_got_above(self.facts, node)

@@ -261,3 +261,64 @@ for epoch in range(2):
 """
     result = migrate_text(HEAD + script + called)
     assert result.plan == "module" and ("v.to(device)" in result.text) == stays
+
+
+AGENT = """
+import torch
+from torch import nn
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+class Env:
+    def reset(self):
+        self.t, self.s = 0, torch.zeros(4)
+        return self.s
+    def step(self, action):
+        self.t += 1
+        self.s = self.s * 0.9 + (action * 2 - 1) * torch.tensor([0.1, 0.2, -0.1, 0.3])
+        return self.s, float(self.s.sum()), self.t >= 6
+
+class Agent:
+    def __init__(self):
+        self.net = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 2)).to(device)
+        self.opt = torch.optim.Adam(self.net.parameters(), 0.01)
+        self.env, self.logs, self.rewards = Env(), [], []
+    def act(self, state):
+        policy = torch.distributions.Categorical(logits=self.net(state.unsqueeze(0).to(device)))
+        action = policy.sample()
+        self.logs.append(policy.log_prob(action))
+        return action.item()
+    def play(self):
+        state, done = self.env.reset(), False
+        while not done:
+            DRAW
+            self.rewards.append(reward)
+        return sum(self.rewards)
+    def update(self):
+        loss = torch.cat([-log * reward for log, reward in zip(self.logs, self.rewards)]).sum()
+        self.opt.zero_grad()
+        loss.backward()
+        self.opt.step()
+        self.logs.clear()
+        self.rewards.clear()
+        return loss.item()
+
+torch.manual_seed(0)
+agent = Agent()
+for episode in range(4):
+    gained = agent.play()
+    loss = agent.update()
+    print(gained, loss)
+"""
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        "state, reward, done = self.env.step(self.act(state))",
+        "action = self.act(state)\n            state, reward, done = self.env.step(action)",
+    ],
+)
+def test_a_state_of_an_environment_that_a_method_is_given(tmp_path, draw):
+    text = check_on_card(tmp_path, AGENT.replace("DRAW", draw))
+    assert "state.unsqueeze(0).to(next(self.net.parameters()).device)" in text

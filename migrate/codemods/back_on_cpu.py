@@ -22,6 +22,7 @@ from ..facts.loops import LOOPS
 from ..facts.nodes import walk
 from ..facts.plain import VARIABLE
 from ..facts.script import Facts, once_a_file
+from ..facts.spelled import spelled
 from ..facts.tensor_methods import METHODS as TENSOR_METHODS
 from ..facts.tensor_methods import VIEWS
 from ..report import Note
@@ -397,7 +398,8 @@ def is_left(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
     if isinstance(node, ast.Subscript):
         return is_left(facts, node.value, depth + 1)
     if isinstance(node, ast.Attribute):
-        return node.attr in VIEWS and is_left(facts, node.value, depth + 1)
+        part = node.attr in VIEWS or _is_moved_beside(facts, node)
+        return part and is_left(facts, node.value, depth + 1)
     if not isinstance(node, ast.Name) or is_of_numbers(facts, node):
         return False
     over = gone_through(facts, node)
@@ -408,6 +410,13 @@ def is_left(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
         return all(v is not None and is_left(facts, v, depth + 1) for v in given)
     drawn = facts.placed.by_runtime(node)
     return bool(values) and all(drawn if v is None else is_left(facts, v, depth + 1) for v in values)
+
+
+def _is_moved_beside(facts: Facts, node: ast.Attribute) -> bool:
+    """`batch.label`, where `batch.label.to(device)` shows elsewhere that it is a tensor."""
+    same = (a for a in facts.attributes.get(node.attr, ()) if a is not node and spelled(a) == spelled(node))
+    calls = (facts.scopes.parents.get(up) for a in same if isinstance(up := facts.scopes.parents.get(a), ast.Attribute))
+    return any(isinstance(c, ast.Call) and facts.devices.moved(c) is not None for c in calls)
 
 
 def _values(facts: Facts, node: ast.Name) -> list[ast.expr | None]:

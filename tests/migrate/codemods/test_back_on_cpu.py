@@ -2,6 +2,8 @@ import pytest
 from helpers import check, check_unchanged
 from ptmigrate.migrate.migrate import migrate_text
 
+from tests.migrate.running import check_on_card
+
 HEAD = "import torch\n"
 LOOP = HEAD + "for x, y in test_loader:\n    out = model(x)\n"
 
@@ -496,3 +498,52 @@ def test_what_arrays_and_dictionaries_get_may_be_no_tensor(line, new):
     )
     text = text.replace("kept.KEEP", line).replace("outs, kept = [], []", "outs, kept, found = [], [], {}")
     assert new in migrate_text(text.replace("AFTER", "print(kept)")).text
+
+
+FIELDS = """
+import torch
+from collections import namedtuple
+from torch import nn
+from torch.utils.data import DataLoader
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+Sample = namedtuple("Sample", ["tokens", "label"])
+
+def evaluate(model, loader, criterion, device):
+    model.eval()
+    guesses, truths, loss = [], [], 0.0
+    with torch.no_grad():
+        for b in loader:
+            out = model(b.tokens.to(device))
+            loss += criterion(out, b.label.to(device)).item() * len(b.label)
+            guesses.append(out.argmax(-1).cpu())
+            truths.append(b.label)
+    guesses, truths = torch.cat(guesses), torch.cat(truths)
+    return (guesses == truths).float().mean().item(), loss / len(truths)
+
+torch.manual_seed(0)
+net = nn.Linear(4, 2).to(device)
+criterion = nn.CrossEntropyLoss()
+optimizer = torch.optim.SGD(net.parameters(), 0.1)
+loader = DataLoader([Sample(torch.randn(4), i % 2) for i in range(20)], 8)
+for epoch in range(2):
+    net.train()
+    for b in loader:
+        loss = criterion(net(b.tokens.to(device)), b.label.to(device))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    print(epoch, *evaluate(net, loader, criterion, device))
+print(*evaluate(net, loader, criterion, device))
+"""
+
+
+def test_a_field_of_a_batch_that_is_moved_elsewhere_is_a_tensor(tmp_path):
+    assert "truths.append(b.label.cpu())" in check_on_card(tmp_path, FIELDS)
+
+
+def test_a_field_that_nothing_shows_to_be_a_tensor():
+    text = migrate_text(FIELDS.replace("criterion(out, b.label.to(device))", "out.sum()").replace(
+        "loss = criterion(net(b.tokens.to(device)), b.label.to(device))", "loss = net(b.tokens.to(device)).sum()")
+    ).text  # fmt: skip
+    assert "b.label.cpu()" not in text

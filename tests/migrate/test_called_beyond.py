@@ -116,3 +116,60 @@ def test_it_stays(tmp_path, call, main):
 def test_what_nobody_else_calls_is_written_in(tmp_path, call, main):
     after = migrated(tmp_path / "project", main, CALLS[call])
     assert "validation_step" in after and "def test(" not in after
+
+
+PASSES = """\
+import torch
+from torch.utils.data import DataLoader
+
+class Fitter:
+    def __init__(self, model, data, test_data):
+        self.model = model
+        self.optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        self.train_loader, self.test_loader = DataLoader(data, 4), DataLoader(test_data, 4)
+
+    def _run_batch(self, x, y, train):
+        with torch.set_grad_enabled(train):
+            loss = ((self.model(x) - y) ** 2).mean()
+        if train:
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+        return loss.item()
+
+    def _run_epoch(self, epoch, loader, train):
+        for i, (x, y) in enumerate(loader):
+            found = self._run_batch(x, y, train)
+            print(epoch, i, train, found)
+
+    def fit(self):
+        for epoch in range(2):
+            self._run_epoch(epoch, self.train_loader, train=True)
+            self._run_epoch(epoch, self.test_loader, train=False)
+"""
+FITS = """\
+import torch
+from fitter import Fitter
+
+torch.manual_seed(0)
+data = [(torch.randn(4), torch.randn(1)) for i in range(20)]
+Fitter(torch.nn.Linear(4, 1), data, data[:9]).fit()
+"""
+DERIVED = "\n\nclass Checked(Fitter):\n    def check(self):\n        self._run_batch(torch.ones(1, 4), torch.ones(1), False)\n"
+
+
+def test_what_a_class_calls_of_its_own_where_it_was_is_no_call_of_another_file(tmp_path):
+    (tmp_path / "fitter.py").write_text(PASSES)
+    (tmp_path / "train.py").write_text(FITS)
+    done = {m.path.name: m.result for m in migrate_all(collect([tmp_path / "train.py"]), Options())}
+    assert done["train.py"].plan == "module"
+
+
+def test_a_class_that_derives_from_it_calls_it(tmp_path):
+    (tmp_path / "fitter.py").write_text(PASSES)
+    (tmp_path / "checked.py").write_text("import torch\nfrom fitter import Fitter" + DERIVED)
+    (tmp_path / "train.py").write_text(
+        FITS + "import checked\nchecked.Checked(torch.nn.Linear(4, 1), data, data).check()\n"
+    )
+    done = {m.path.name: m.result for m in migrate_all(collect([tmp_path / "train.py"]), Options())}
+    assert "def _run_batch" in done["train.py"].text + done["fitter.py"].text

@@ -8,6 +8,8 @@ from __future__ import annotations
 import ast
 import re
 
+from ...facts.arguments import is_static
+from ...facts.scopes import Scope
 from ...facts.script import Facts, facts_of, once_a_file
 from ..loaders import values_of
 
@@ -36,12 +38,24 @@ def _asks(text: str, owner: str, name: str) -> bool:
     return any(_may_be_of(there, a.value, owner, name) for a in there.attributes.get(name, ()))
 
 
+def _class_of_self(there: Facts, name: str, scope: Scope) -> ast.ClassDef | None:
+    """The class whose method has a name as its own object. That the class itself was in that file says nothing."""
+    f = scope.node
+    if not isinstance(f, ast.FunctionDef) or is_static(f) or name in scope.stores:
+        return None
+    return there.classes.holder(f) if next(iter(scope.params), "") == name else None
+
+
 def _may_be_of(there: Facts, node: ast.expr, owner: str, name: str) -> bool:
     values = [node]
     if isinstance(node, ast.Name):
         if there.names.resolve(node) is not None:
             return node.id == owner  # the class itself; not a module, torch.optim.step
         scope = there.scopes.scope_of(node).lookup(node.id)
+        if scope is not None and (c := _class_of_self(there, node.id, scope)) is not None:
+            return any(
+                owner in (getattr(b, "id", ""), getattr(b, "attr", "")) for k in there.classes.above(c) for b in k.bases
+            )
         values = values_of(there, node.id, scope) if scope is not None else []
     elif isinstance(node, ast.Attribute):
         values = list(there.devices.attribute_values.get(node.attr, ()))

@@ -155,7 +155,12 @@ torch.manual_seed(0)
 data = [(torch.randn(4), torch.randn(1)) for i in range(20)]
 Fitter(torch.nn.Linear(4, 1), data, data[:9]).fit()
 """
-DERIVED = "\n\nclass Checked(Fitter):\n    def check(self):\n        self._run_batch(torch.ones(1, 4), torch.ones(1), False)\n"
+DERIVED = """
+
+class Checked(Fitter):
+    def check(self):
+        self._run_batch(torch.ones(1, 4), torch.ones(1), False)
+"""
 
 
 def test_what_a_class_calls_of_its_own_where_it_was_is_no_call_of_another_file(tmp_path):

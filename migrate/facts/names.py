@@ -50,6 +50,7 @@ class Names:
         self._simple: dict[str, str | None] = {}
         self._resolving: set[ast.AST] = set()
         self._known: dict[ast.AST, str | None] = {}
+        self._stores: dict[str, list[tuple[ast.Name, ast.AST]]] = {}  # what binds a name anew, and in which scope
 
     @cached_property
     def nodes(self) -> Nodes:
@@ -86,7 +87,12 @@ class Names:
             return self._simple[node.id]
         if all(scope is self.tree for scope, _ in bindings):
             self._simple[node.id] = None  # a name that is an alias of itself
-            result = self._simple[node.id] = self._agree([value for _, value in bindings])
+            values = [value for _, value in bindings]
+            result = self._agree(values)
+            if result is None and (early := self._before_others(node, self.tree, values)) is not None:
+                del self._simple[node.id]  # another read of it may come later
+                return early
+            self._simple[node.id] = result
             return result
         return self._resolve_in_scope(node, bindings)
 
@@ -98,7 +104,7 @@ class Names:
             for scope in self._scopes_around(node):
                 here = [value for where, value in bindings if where is scope]
                 if here:
-                    return self._agree(here)
+                    return self._agree(here) or self._before_others(node, scope, here)
             return None
         finally:
             self._resolving.discard(node)
@@ -131,6 +137,46 @@ class Names:
         if aliased and len(set(names)) > 1:
             return None  # a variable that is given one thing here and another there
         return next((n for n in names if n.startswith("torch.")), names[0] if names else None)
+
+    def _before_others(self, node: ast.Name, scope: ast.AST, values: list[Binding]) -> str | None:
+        """What an import gave, where a name is read above all else that binds it:
+
+        from torch.utils import data
+        loader = data.DataLoader(train_set)
+        for i, data in enumerate(loader):
+        """
+        origins = {v for v in values if isinstance(v, str)}
+        if node.id not in self._stores:
+            of_name = (n for n in self.nodes.of(ast.Name) if n.id == node.id and n.ctx.__class__ is not ast.Load)
+            self._stores[node.id] = [(n, self._declared(self._scope(n, n), n.id)) for n in of_name]
+        stores = [n for n, where in self._stores[node.id] if where is scope]
+        if len(origins) != 1 or not stores or len(stores) != len([v for v in values if not isinstance(v, str)]):
+            return None
+        around = self._around(node)
+        if self._scope(node, node) is not scope or around is None:
+            return None
+        for store in stores:
+            ups = set(self.nodes.ancestors(store))
+            above = (store.lineno, store.col_offset) < (node.lineno, node.col_offset)
+            if any(loop in ups for loop in around[1]) or (above and around[0] not in ups):
+                return None
+        return origins.pop()
+
+    def _around(self, node: ast.AST) -> tuple[ast.stmt, list[ast.For | ast.AsyncFor | ast.While]] | None:
+        """The statement that reads a name before it binds any, and the loops that come to it again."""
+        child, statement, loops = node, None, []
+        for up in self.nodes.ancestors(node):
+            if isinstance(up, ast.stmt):
+                first = getattr(up, "iter", None) or getattr(up, "value", None)
+                if statement is None and child is not first and isinstance(up, (ast.For, ast.AsyncFor)):
+                    return None
+                if isinstance(up, (ast.For, ast.AsyncFor, ast.While)) and child is not getattr(up, "iter", None):
+                    loops.append(up)
+                statement = statement or up
+            if isinstance(up, _SCOPES):
+                break
+            child = up
+        return None if statement is None else (statement, loops)
 
     # -- all bindings of names that an import gives ---------------------------------------------------------------
 

@@ -327,7 +327,9 @@ class Placed:
         return self._given_made[f, name]
 
     def reaching(self, node: ast.Name, scope: Scope) -> list[ast.AST]:
-        """The bindings of a name that a read may see: not those below it in a loop that binds the name itself."""
+        """The bindings of a name that a read may see: not those below it in a loop that binds the name itself, as its
+        target or in a statement of its own above the read: `x, y = batch`.
+        """
         stores = [s for s in scope.stores.get(node.id, ()) if not isinstance(getattr(s, "ctx", None), ast.Del)]
         inner: set[ast.AST] = set()
         for up in self.facts.scopes.ancestors(node):
@@ -336,6 +338,15 @@ class Placed:
             if isinstance(up, ast.For) and any(n.id == node.id for n in walk(up.target, ast.Name)):
                 own, here = set(walk(up)), self.facts.scopes.statement_of(node).lineno
                 return [s for s in stores if s in own and (s in inner or getattr(s, "lineno", 0) < here)]
+            if isinstance(up, (ast.For, ast.While)) and len(stores) > 1 and not inner:
+                here = self.facts.scopes.statement_of(node).lineno
+                if any(
+                    s.lineno < here and self.facts.scopes.statement_of(s) in up.body
+                    for s in stores
+                    if hasattr(s, "lineno")
+                ):
+                    own = set(walk(up))
+                    stores = [s for s in stores if s not in own or getattr(s, "lineno", 0) < here]
             if isinstance(up, LOOPS):
                 inner.update(walk(up))
         return stores

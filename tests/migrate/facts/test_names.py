@@ -124,3 +124,34 @@ def test_a_star_gives_what_is_known_of_it(source: str) -> None:
 )
 def test_a_star_of_ones_own_gives_torch_where_nothing_else_does(source: str, full: str | None) -> None:
     assert last(source) == full
+
+
+LOADER = "torch.utils.data.DataLoader"
+DATA = "from torch.utils import data\n"
+
+
+def loaders(source: str) -> list[str | None]:
+    """What each read of `data.DataLoader` resolves to, in their order."""
+    tree = ast.parse(source)
+    names = Names(tree)
+    found = [n for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr == "DataLoader"]
+    return [names.resolve(n) for n in sorted(found, key=lambda n: (n.lineno, n.col_offset))]
+
+
+@pytest.mark.parametrize(
+    ("source", "full"),
+    [
+        ("loader = data.DataLoader(d)\nfor i, data in enumerate(loader):\n    pass", [LOADER]),
+        ("if __name__ == '__main__':\n    loader = data.DataLoader(d)\n    for data in loader:\n        data.DataLoader", [LOADER, None]),
+        ("for data in data.DataLoader(d):\n    pass", [LOADER]),
+        ("data = data.DataLoader(d)\ndata.DataLoader", [LOADER, None]),
+        ("with open(data.DataLoader) as data:\n    pass", [LOADER]),
+        ("for seed in seeds:\n    loader = data.DataLoader(d)\n    for data in loader:\n        pass", [None]),
+        ("while True:\n    data = data.DataLoader(d)", [None]),
+        ("def make():\n    return data.DataLoader(d)\nfor data in make():\n    pass", [None]),
+        ("if big:\n    data = 3\nloader = data.DataLoader(d)", [None]),
+        ("loader = data.DataLoader(d)\ndef data():\n    pass", [None]),
+    ],
+)  # fmt: skip
+def test_a_name_that_is_read_above_all_else_that_binds_it(source, full):
+    assert loaders(DATA + source) == full

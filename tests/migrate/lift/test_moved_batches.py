@@ -223,3 +223,41 @@ def test_a_method_of_that_name_of_something_else_moved_nothing():
 def test_what_such_a_method_did_not_move_stays():
     text = ENGINE.replace("SUM", "sum(len(b[0]) for b in val)")
     assert "on_device" not in migrate_text(text).text
+
+
+ANEW = """
+import numpy as np
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+torch.manual_seed(0)
+loader = DataLoader(TensorDataset(torch.randn(40, 4), torch.arange(40) % 2), batch_size=8)
+net = nn.Linear(4, 2).to(device)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(2):
+    for i, batch in enumerate(loader):
+        FIRST
+        x = x.to(device)
+        y = y.to(device).long()
+        loss = nn.functional.cross_entropy(net(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if i % 3 == 0:
+            y = y.cpu().numpy()
+            print(epoch, i, y.mean(), loss.item())
+"""
+
+
+def test_a_name_that_a_branch_below_gives_something_else(tmp_path):
+    text = check_on_card(tmp_path, ANEW.replace("FIRST", "x, y = batch"))
+    assert "y = y.long()" in text and "x = x" not in text
+
+
+def test_a_name_that_is_not_bound_anew_in_each_step(tmp_path):
+    text = ANEW.replace("FIRST", "if i % 3 != 1:\n            x, y = batch").replace(
+        "y.to(device)", "torch.as_tensor(y).to(device)"
+    )
+    assert ".to(" in check_on_card(tmp_path, text)

@@ -63,7 +63,9 @@ def name_there(facts: Facts, func: ast.expr) -> str | None:
         return full
     home = facts.scopes.scope_of(root).lookup(root.id)
     if home is None:
-        return f"{root.id}{attributes}" if _has_star(facts) else None
+        stars = [s.module for s in facts.walk(ast.ImportFrom) if any(a.name == "*" for a in s.names)]
+        of_one = f"{stars[0]}." if len(stars) == 1 and stars[0] is not None else ""
+        return f"{of_one}{root.id}{attributes}" if stars else None
     stores = [s for s in home.stores.get(root.id, []) if not _is_given_by(facts, s, root)]
     of = facts.scopes.parents.get(stores[0]) if len(stores) == 1 else None
     if not isinstance(of, (ast.Import, ast.ImportFrom)) or not isinstance(stores[0], ast.alias):
@@ -78,10 +80,6 @@ def _is_given_by(facts: Facts, store: ast.AST, read: ast.Name) -> bool:
     s = facts.scopes.parents.get(store)
     once = isinstance(s, ast.Assign) and not any(isinstance(up, LOOPS) for up in facts.scopes.ancestors(s))
     return once and facts.scopes.statement_of(read) is s and facts.scopes.scope_of(read) is facts.scopes.scope_of(s)
-
-
-def _has_star(facts: Facts) -> bool:
-    return any(a.name == "*" for s in facts.walk(ast.ImportFrom) for a in s.names)
 
 
 def defined_there(facts: Facts, func: ast.expr) -> There | None:

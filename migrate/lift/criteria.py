@@ -76,7 +76,7 @@ class Criteria:
             if f is not None:
                 return [Called(function=f)]
             found = [c for v in self._values(func) for c in self._made(v, depth + 1)]
-            return found or self._by_functions(func, depth)
+            return found or self._by_functions(func, depth) or self.elsewhere(func)
         if isinstance(func, ast.Attribute):
             return self._of_attribute(func, depth)
         if isinstance(func, ast.Subscript):
@@ -180,7 +180,21 @@ class Criteria:
         classes = [self.holder] if self.holder is not None else self.facts.walk(ast.ClassDef)
         methods = [m for c in classes if (m := self.facts.classes.methods(c).get(a.attr)) is not None]
         found = [Called(function=m, bound=not _is_static(m)) for m in methods]
-        return found + [c for v in self._stored(a) for c in self._made(v, depth + 1)]
+        found += [c for v in self._stored(a) for c in self._made(v, depth + 1)]
+        return found or list(self._of_another(a))
+
+    def _of_another(self, a: ast.Attribute) -> Iterator[Called]:
+        """`model.loss`, the method of a class of another file that makes the object."""
+        stored = self._stored(a.value) if isinstance(a.value, ast.Attribute) else ()
+        for made in self._values(a.value) if isinstance(a.value, ast.Name) else stored:
+            while isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and made.func.attr in MOVED:
+                made = made.func.value
+            found = found_there(self.facts, made.func) if isinstance(made, ast.Call) and self.facts.others else None
+            own = found[2] if found is not None else None
+            if found is None or not isinstance(made, ast.Call) or not isinstance(own, ast.ClassDef):
+                continue
+            if (f := found[1].classes.methods(own).get(a.attr)) is not None and not _is_static(f):
+                yield Called(function=f, bound=True, maker=made, there=found[1], file=found[0].stem)
 
     def _stored(self, a: ast.Attribute) -> Iterator[ast.expr]:
         for n in self.facts.stores_of(a.attr):

@@ -7,6 +7,7 @@ and what a root or a logarithm makes of a mean, are for a share of the batch not
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Callable
 
 from ..facts.arguments import argument_at, default_of, given_to
@@ -38,14 +39,16 @@ BENT = {
     "clamp_max", "relu", "abs", "sigmoid", "tanh", "softplus", "reciprocal", "maximum", "minimum", "max", "min", "norm",
 }  # fmt: skip
 NORMS = ("norm", "vector_norm")
+UNSHOWN = "where it is one, `divide_batches = True` says so"
 
 
 def loss_reduction(facts: Facts, recipe: Recipe) -> str:
-    """ "mean" or "sum"; CannotLift where a loss is neither, or adds a sum to a mean."""
+    """ "mean" or "sum"; CannotLift where a loss is neither, adds a sum to a mean, or does not show what it is."""
     losses = recipe.optimization.differentiated
     shown = _kinds(facts, recipe.train, losses)
-    recipe.unshown = next((loss for loss, kind in shown.items() if kind is None), None)
-    kinds = {kind or "mean" for kind in shown.values()}
+    for loss in (loss for loss, kind in shown.items() if kind is None):
+        raise CannotLift(loss, f"nothing shows whether `{facts.short(loss)}` is a mean over the samples; {UNSHOWN}")
+    kinds = {kind for kind in shown.values() if kind is not None}
     if len(kinds) > 1:
         raise CannotLift(losses[1], "some losses are sums over the batch, others means")
     return kinds.pop()
@@ -316,6 +319,8 @@ class Reduction(Parts):
         return known if plain in THE_SAME | LISTS or of_tensor else None
 
     def _is_builtin(self, name: ast.Name) -> bool:
+        if not hasattr(builtins, name.id):  # what a star gives
+            return False
         return name not in self.facts.scopes.hidden and self.facts.scopes.scope_of(name).lookup(name.id) is None
 
     def _of_builtin(self, call: ast.Call) -> str | None:

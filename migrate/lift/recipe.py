@@ -125,7 +125,6 @@ class Recipe:
     whole_evaluation: CannotLift | None = None
     in_order: set[ast.stmt] = field(default_factory=set)  # of the evaluation's step: fillings that every rank makes
     reloads: bool = False  # what the batch loop goes over is made anew in every epoch
-    unshown: ast.expr | None = None  # a loss that is taken for a mean over the samples, where nothing shows what it is
     taken_for: dict[ast.AugAssign, str] = field(default_factory=dict)  # sums of what does not show, and as what
     unlifted: CannotLift | None = None  # why the evaluation stays as the script wrote it
     shared: set[str] = field(default_factory=set)  # names of the loop that stay the globals that functions read

@@ -92,9 +92,6 @@ def _of_shares(facts: Facts, recipe: Recipe, collected: Collected) -> list[tuple
     for name, call in collected.shown.items():
         where = CannotLift(call, "on several processes that is its share of each batch")
         told.append((where, f"`{name}` holds what the process sees"))
-    if recipe.unshown is not None:
-        where = CannotLift(recipe.unshown, "nothing shows whether it is one or a sum")
-        told.append((where, f"`{facts.short(recipe.unshown)}` is taken for a mean over the samples of the batch"))
     for added, kind in recipe.taken_for.items():
         where = CannotLift(added, "that is not shown")
         says = f"`{facts.short(added)}` is brought together as a {kind} over the samples of the batch"

@@ -140,7 +140,6 @@ MEANS = {
         "criterion = make()",
         CALLED,
     ),
-    "a function that is not there": ("from elsewhere import make", "criterion = make()", CALLED),
     "itself, there": ("from losses import again", "pass", "again(net(x), y) + nn.functional.cross_entropy(net(x), y)"),
     "one with a function in it": (
         OWN.format(
@@ -149,6 +148,9 @@ MEANS = {
         "criterion = make()",
         CALLED,
     ),
+}
+UNSHOWN = {
+    "a function that is not there": ("from elsewhere import make", "criterion = make()", CALLED),
     "the last of several": (
         OWN.format("return 1, nn.CrossEntropyLoss(reduction='sum'), nn.CrossEntropyLoss()"),
         "*_, criterion = make()",
@@ -191,6 +193,12 @@ def test_of_another_file(tmp_path, head, made, loss, says):
 def test_means(tmp_path, head, made, loss):
     m = migrated(tmp_path, head, NET + made, loss)
     assert "loss_reduction" not in m.result.text and "divide_batches" not in m.result.text
+
+
+@pytest.mark.parametrize("head, made, loss", UNSHOWN.values(), ids=UNSHOWN)
+def test_what_does_not_show_takes_whole_batches(tmp_path, head, made, loss):
+    m = migrated(tmp_path, head, NET + made, loss)
+    assert "loss_reduction" not in m.result.text and "divide_batches = False" in m.result.text
 
 
 def test_two_files_that_call_each_other(tmp_path):

@@ -96,7 +96,7 @@ def script(made, given, step, kind):
 
 
 def taken(text):
-    return [n for n in migrate_text(text).attention if "is taken for a mean over the samples of the batch" in n.message]
+    return [n for n in migrate_text(text).attention if "nothing shows whether" in n.message]
 
 
 @pytest.mark.parametrize("way", HELD)
@@ -109,12 +109,12 @@ def test_what_is_held_is_followed(kind, way):
 
 @pytest.mark.parametrize("way", UNSHOWN)
 @pytest.mark.parametrize("kind", ["sum", "mean"])
-def test_what_does_not_show_is_told(kind, way):
+def test_what_does_not_show_is_told_and_takes_whole_batches(kind, way):
     made, step = UNSHOWN[way]
     text = script(made, "", step, kind)
-    check_same(text, "module")
+    assert "divide_batches = False" in check_same(text, "module")
     (note,) = taken(text)
-    assert note.code == "PTM703" and "nothing shows whether it is one or a sum" in note.message
+    assert note.code == "PTM703" and "where it is one, `divide_batches = True` says so" in note.message
 
 
 @pytest.mark.parametrize(

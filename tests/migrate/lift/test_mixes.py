@@ -135,13 +135,16 @@ def test_a_loss_of_another_file_that_is_told_which_targets_count(given):
 @pytest.mark.parametrize(
     "new", ["SegLoss()", "SegLoss(weight=0.5)", "SegLoss(ignore_index=None, weight=None)", "SegLoss(aux=True)"]
 )
-def test_one_that_is_not_is_divided(new):
-    assert "divide_batches" not in migrate_text(IMPORTED.replace("SegLoss()", new)).text
+def test_one_that_is_not_does_not_show_either(new):
+    result = migrate_text(IMPORTED.replace("SegLoss()", new))
+    (note,) = [n for n in result.attention if n.code == "PTM703"]
+    assert "nothing shows whether" in note.message and "divide_batches = False" in result.text
 
 
 def test_a_meter_that_leaves_targets_out_is_no_loss():
     meter = IMPORTED.replace("SegLoss()", "SegLoss()\nmeter = Meter(ignore_index=-1)")
-    assert "divide_batches" not in migrate_text(meter.replace("import SegLoss", "import Meter, SegLoss")).text
+    result = migrate_text(meter.replace("import SegLoss", "import Meter, SegLoss"))
+    assert not any("which targets count" in n.message for n in result.attention)
 
 
 NETWORK = """

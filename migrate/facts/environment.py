@@ -39,7 +39,8 @@ def is_environment(facts: Facts, node: ast.expr) -> bool:
 
 def sets_addresses(facts: Facts, s: ast.stmt) -> bool:
     """Whether a statement says where the processes meet, or who one is, and nothing else:
-    `os.environ["MASTER_PORT"] = "29500"`, several at once, `os.environ.update(RANK="0", MASTER_PORT="29500")`.
+    `os.environ["MASTER_PORT"] = "29500"`, several at once, `os.environ.update(RANK="0", MASTER_PORT="29500")`,
+    `os.environ.setdefault("RANK", "0")`.
     """
     if isinstance(s, ast.Assign):
         targets = [e for t in s.targets for e in (t.elts if isinstance(t, (ast.Tuple, ast.List)) else [t])]
@@ -49,8 +50,10 @@ def sets_addresses(facts: Facts, s: ast.stmt) -> bool:
     if isinstance(s, ast.AugAssign) and isinstance(s.op, ast.BitOr) and facts.names.resolve(s.target) == ENVIRONMENT:
         given = [s.value]
     elif isinstance(s, ast.Expr) and isinstance(call := s.value, ast.Call):
-        updates = facts.names.resolve(call.func) == f"{ENVIRONMENT}.update"
-        given, names = (call.args, [k.arg for k in call.keywords]) if updates else ([], [])
+        full = facts.names.resolve(call.func)
+        given, names = (call.args, [k.arg for k in call.keywords]) if full == f"{ENVIRONMENT}.update" else ([], [])
+        if full == f"{ENVIRONMENT}.setdefault":
+            names = [getattr(a, "value", None) for a in call.args[:1]]
     for d in given:
         names += [getattr(k, "value", None) for k in d.keys] if isinstance(d, ast.Dict) else [None]
     return bool(names) and ADDRESSES.issuperset(names)

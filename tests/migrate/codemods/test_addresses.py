@@ -84,6 +84,7 @@ def test_a_function_in_which_nothing_went_stays():
         "os.environ['RANK'] = os.environ['LOCAL_RANK'] = '0'",
         "os.environ.update({'MASTER_ADDR': 'localhost', 'MASTER_PORT': port})",
         "os.environ.update(MASTER_ADDR='localhost', RANK=str(rank))",
+        "os.environ.setdefault('MASTER_ADDR', 'localhost')",
         "os.environ |= {'MASTER_ADDR': 'localhost', 'WORLD_SIZE': '2'}",
     ],
 )
@@ -97,6 +98,8 @@ def test_what_says_where_processes_meet_goes(sets):
         "os.environ['OMP_NUM_THREADS'] = '1'",
         "os.environ['MASTER_PORT'], os.environ['OMP_NUM_THREADS'] = '1', '1'",
         "os.environ.update({'MASTER_PORT': '1', 'OMP_NUM_THREADS': '1'})",
+        "os.environ.setdefault('OMP_NUM_THREADS', '1')",
+        "os.environ.setdefault(key, '1')",
         "os.environ.update(settings)",
         "os.environ.update(settings, MASTER_PORT='1')",
         "os.environ.update(MASTER_PORT='1', **settings)",

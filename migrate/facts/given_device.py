@@ -9,7 +9,7 @@ from .script import Facts
 
 
 def given_device(facts: Facts, function: str) -> str | None:
-    """The source of a device in the function of that name, `device` or `self.device`; None where none shows."""
+    """The source of a device in the function of that name: `device`, `self.device`, `self.args.device`; None for none."""
     found = [f for f in facts.walk(ast.FunctionDef) if f.name == function]
     if len(found) != 1:
         return None
@@ -19,8 +19,15 @@ def given_device(facts: Facts, function: str) -> str | None:
         if read is not None and name not in scope.stores and _says_where(facts, read):
             return name
     own = facts.classes.holder(found[0]) is not None
-    kept = [a for a in walk(found[0], ast.Attribute) if isinstance(a.value, ast.Name) and a.value.id == "self"]
-    return next((ast.unparse(a) for a in kept if own and isinstance(a.ctx, ast.Load) and _says_where(facts, a)), None)
+    kept = (a for a in walk(found[0], ast.Attribute) if own and _is_of_self(a) and isinstance(a.ctx, ast.Load))
+    return next((ast.unparse(a) for a in kept if _says_where(facts, a)), None)
+
+
+def _is_of_self(a: ast.expr) -> bool:
+    """`self.device`, `self.args.device`"""
+    while isinstance(a, ast.Attribute):
+        a = a.value
+    return isinstance(a, ast.Name) and a.id == "self"
 
 
 def _says_where(facts: Facts, node: ast.expr) -> bool:

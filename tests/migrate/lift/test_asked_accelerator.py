@@ -224,6 +224,15 @@ def test_the_device_that_a_function_has_decides_where_the_options_are_not_known(
     assert call.replace("VALUE", value) in result.text
 
 
+def test_the_options_that_the_object_keeps_have_the_device():
+    text = GIVEN.replace("CALL", "args.device = VALUE\n    Solver(args).solve()".replace("VALUE", FLAG))
+    text = text.replace("self.device = device", "self.args = device").replace("self.device", "self.args.device")
+    text = text.replace("    def fit(self):\n        train(self.net, self.args.device)\n\n", "")
+    head, _, rest = text.partition("def train(")
+    result = migrate_text(head + rest.partition("\n\n\n")[2])
+    assert 'accelerator="cpu" if str(self.args.device) == "cpu" else "auto"' in result.text and not lost(result)
+
+
 ENGINE = """
 from types import SimpleNamespace
 import torch

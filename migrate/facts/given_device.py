@@ -9,7 +9,7 @@ from .script import Facts
 
 
 def given_device(facts: Facts, function: str) -> str | None:
-    """The source of a device in the function of that name: `device`, `self.device`, `self.args.device`; None for none."""
+    """A device in the function of that name: `device`, `self.device`, `self.args.device`; None where none shows."""
     found = [f for f in facts.walk(ast.FunctionDef) if f.name == function]
     if len(found) != 1:
         return None

@@ -13,7 +13,7 @@ from .facts.out_of_sight import BACKWARD
 from .sources import Imports
 
 TRAINS = re.compile(BACKWARD.pattern.encode())
-MOVES = re.compile(rb"\.(to|cuda)\(")
+MOVES = re.compile(rb"\.(to|cuda)\(|\bcuda\.\w*Tensor\b")  # a tensor of a card's type becomes one that is moved
 
 
 def untrained(paths: list[Path], imports: Imports, read: Callable[[Path], bytes]) -> list[Path]:

@@ -152,3 +152,55 @@ def test_where_no_backward_shows_the_training_what_it_trains_keeps_its_place(tmp
     (tmp_path / "help.py").write_text(LEARNER)
     done = migrate_all(collect([tmp_path / "main.py"]), Options())
     assert [n.message.startswith(BY_ITSELF) for m in done for n in m.report.attention if n.code == "PTM703"] == [True]
+
+
+NET = """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.fc(x) + torch.cuda.FloatTensor(x.size(0), 2).fill_(0)
+"""
+TRAIN = """
+import torch
+from torch import nn
+from net import Net
+from torch.utils.data import DataLoader, TensorDataset
+
+model = nn.DataParallel(Net()).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(2):
+    for x, y in DataLoader(TensorDataset(torch.randn(8, 4), torch.zeros(8).long()), batch_size=4):
+        loss = nn.functional.cross_entropy(model(x.cuda()), y.cuda())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+TEST = """
+import torch
+from net import Net
+from torch.utils.data import DataLoader, TensorDataset
+
+model = torch.nn.DataParallel(Net()).cuda()
+model.eval()
+for x, y in DataLoader(TensorDataset(torch.randn(8, 4), torch.zeros(8).long()), batch_size=4):
+    y = y.cuda()
+    print(torch.nn.functional.cross_entropy(model(x), y).item())
+"""
+
+
+def test_a_second_run_finds_the_evaluation_as_the_first_did(tmp_path):
+    """`torch.cuda.FloatTensor` of a network that another script trains moves something, and is `.to(x.device)` then."""
+    for name, text in {"net": NET, "train": TRAIN, "test": TEST}.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    for again in (False, True):
+        done = migrate_all(collect([tmp_path]), Options(in_place=True))
+        assert not (again and any(m.report.changed for m in done))
+        for m in done:
+            m.path.write_bytes(m.data)
+    assert "cuda" not in (tmp_path / "test.py").read_text()

@@ -166,13 +166,12 @@ class Names:
         """The statement that reads a name before it binds any, and the loops that come to it again."""
         child, statement, loops = node, None, []
         for up in self.nodes.ancestors(node):
-            if isinstance(up, ast.stmt):
-                first = getattr(up, "iter", None) or getattr(up, "value", None)
-                if statement is None and child is not first and isinstance(up, (ast.For, ast.AsyncFor)):
-                    return None
-                if isinstance(up, (ast.For, ast.AsyncFor, ast.While)) and child is not getattr(up, "iter", None):
-                    loops.append(up)
-                statement = statement or up
+            if isinstance(up, (ast.For, ast.AsyncFor, ast.While)) and child is not getattr(up, "iter", None):
+                if statement is None and not isinstance(up, ast.While):
+                    return None  # in its target
+                loops.append(up)
+            if statement is None and isinstance(up, ast.stmt):
+                statement = up
             if isinstance(up, _SCOPES):
                 break
             child = up

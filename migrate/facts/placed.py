@@ -340,11 +340,8 @@ class Placed:
                 return [s for s in stores if s in own and (s in inner or getattr(s, "lineno", 0) < here)]
             if isinstance(up, (ast.For, ast.While)) and len(stores) > 1 and not inner:
                 here = self.facts.scopes.statement_of(node).lineno
-                if any(
-                    s.lineno < here and self.facts.scopes.statement_of(s) in up.body
-                    for s in stores
-                    if hasattr(s, "lineno")
-                ):
+                anew = {id(s) for s in up.body if isinstance(s, ast.Assign) and s.lineno < here}
+                if any(id(self.facts.scopes.statement_of(s)) in anew for s in stores):
                     own = set(walk(up))
                     stores = [s for s in stores if s not in own or getattr(s, "lineno", 0) < here]
             if isinstance(up, LOOPS):

@@ -205,13 +205,21 @@ class Criteria:
             elif isinstance(pairs, ast.Assign) and isinstance(pairs.value, ast.Tuple):
                 yield from pairs.value.elts[up.elts.index(n) :][:1]  # type: ignore[union-attr]
 
-    def _holders(self, e: ast.expr) -> Iterator[ast.expr]:
-        """What is written out of a dictionary or a list, in `nn.ModuleDict({...})` too."""
+    def _holders(self, e: ast.expr, depth: int = 0) -> Iterator[ast.expr]:
+        """What is written out of a dictionary or a list, in `nn.ModuleDict({...})` too, by whatever names."""
         named = self._values(e) if isinstance(e, ast.Name) else self._stored(e) if isinstance(e, ast.Attribute) else [e]
         for h in named:
+            if isinstance(h, (ast.Name, ast.Attribute)) and depth < 4:
+                yield from self._holders(h, depth + 1)
+                continue
             full = self.facts.names.resolve(h.func) if isinstance(h, ast.Call) else None
             holds = full in HOLDERS or (isinstance(h, ast.Call) and full is None and ast.unparse(h.func) in HOLDERS)
-            yield h.args[0] if isinstance(h, ast.Call) and holds and len(h.args) == 1 else h
+            if isinstance(h, ast.Call) and holds and not h.args:
+                yield ast.Dict(
+                    [ast.Constant(k.arg) if k.arg else None for k in h.keywords], [k.value for k in h.keywords]
+                )
+            else:
+                yield h.args[0] if isinstance(h, ast.Call) and holds and len(h.args) == 1 else h
 
     def _all_held(self, e: ast.expr) -> list[ast.expr]:
         return [

@@ -39,15 +39,16 @@ BENT = {
     "clamp_max", "relu", "abs", "sigmoid", "tanh", "softplus", "reciprocal", "maximum", "minimum", "max", "min", "norm",
 }  # fmt: skip
 NORMS = ("norm", "vector_norm")
-UNSHOWN = "where it is one, `divide_batches = True` says so"
 
 
 def loss_reduction(facts: Facts, recipe: Recipe) -> str:
     """ "mean" or "sum"; CannotLift where a loss is neither, adds a sum to a mean, or does not show what it is."""
     losses = recipe.optimization.differentiated
     shown = _kinds(facts, recipe.train, losses)
-    for loss in (loss for loss, kind in shown.items() if kind is None):
-        raise CannotLift(loss, f"nothing shows whether `{facts.short(loss)}` is a mean over the samples; {UNSHOWN}")
+    unshown = next((loss for loss, kind in shown.items() if kind is None), None)
+    if unshown is not None:
+        says = f"nothing shows whether `{facts.short(unshown)}` is a mean over the samples"
+        raise CannotLift(unshown, f"{says}; where it is one, `divide_batches = True` says so")
     kinds = {kind for kind in shown.values() if kind is not None}
     if len(kinds) > 1:
         raise CannotLift(losses[1], "some losses are sums over the batch, others means")

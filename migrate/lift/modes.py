@@ -20,7 +20,9 @@ MODES = ("train", "eval")
 LEFT_ON = "the script leaves the model in evaluation mode after the first evaluation; so does the result"
 LIBRARIES = ("torch", "torchvision", "torchinfo", "torchsummary", "wandb", "copy")  # leave a model's mode as it is
 # layers that do in training what they do not in evaluation, by their names
-WITH_MODES = re.compile(r"BatchNorm|InstanceNorm|[Dd]rop_?(out|path|Path|block|Block)|resnet|training$")
+WITH_MODES = re.compile(
+    r"BatchNorm|InstanceNorm|[Dd]rop_?(out|path|Path|block|Block)|resnet|training$|^(torchvision\.models|timm|transformers)\b"
+)
 NO_NETWORKS = ("torch.optim.", "torch.utils.data.", "torchvision.datasets.")
 SAME_IN_BOTH = ("parameters", "named_parameters", "state_dict", "load_state_dict", "to", "cpu", "float", "zero_grad")
 
@@ -77,9 +79,11 @@ def has_modes(facts: Facts, made: ast.Call) -> bool:
 
 def words(facts: Facts) -> list[str]:
     """The names and attributes of a file, those of its imports and arguments too."""
+    imports = [f"{s.module}.{a.name}" for s in facts.walk(ast.ImportFrom) for a in s.names]
+    imports += [a.name for s in facts.walk(ast.Import) for a in s.names]
     found = [n.id for n in facts.walk(ast.Name)] + [*facts.attributes]
     found += [k.arg or "" for call in facts.walk(ast.Call) for k in call.keywords]
-    return found + [f"{s.module}.{a.name}" for s in facts.walk(ast.ImportFrom) for a in s.names]
+    return found + imports
 
 
 def evaluates_training(facts: Facts, recipe: Recipe) -> CannotLift | None:
@@ -93,7 +97,8 @@ def evaluates_training(facts: Facts, recipe: Recipe) -> CannotLift | None:
     for call in facts.walk(ast.Call):
         if _changes_mode(call) and call not in after:
             return None
-    if not any(map(WITH_MODES.search, words(facts))):
+    files = [facts, *(there for o in facts.others if (there := o.facts()) is not None)]
+    if not any(WITH_MODES.search(word) for there in files for word in words(there)):
         return None
     return CannotLift(e.loop, "the script evaluates in training mode, where a batch may change what the model holds")
 

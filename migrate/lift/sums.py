@@ -6,6 +6,7 @@ import ast
 from copy import copy
 from functools import cached_property
 
+from ..facts.drawn import draw_of
 from ..facts.nodes import walk
 from ..facts.other_files import found_there
 from ..facts.script import Facts
@@ -37,6 +38,7 @@ class Sums:
         self.inside: frozenset[ast.AST] = frozenset()  # functions that are being looked into
         self.parameters: dict[str, tuple[Sums, ast.expr]] = {}  # of such a function, and what is known outside
         self.follow = lambda: flow_of(facts, passing)
+        self.given = _given(self.body)
         self.losses = {x.id for x in recipe.optimization.differentiated if isinstance(x, ast.Name)}
         self.own = stored(passing.body) | {n.id for n in walk(passing.target, ast.Name)}
         self.own -= {passing.index} | same_numbers(facts, passing)
@@ -45,7 +47,6 @@ class Sums:
             for n in walk_here(s):
                 if isinstance(n, ast.For) and isinstance(n.target, ast.Name) and self.alike(n.iter):
                     self.own.discard(n.target.id)
-        self.given = _given(self.body)
 
     def refilled(self, own: set[str]) -> set[str]:
         """Names of what the script made before and a step fills with its samples: `input.resize_as_(x).copy_(x)`."""
@@ -53,7 +54,17 @@ class Sums:
         return {name for s in given for name in changed(s)}
 
     def of_the_samples(self, node: ast.AST) -> bool:
-        return any(n.id in self.own for n in walk(node, ast.Name))
+        return any(n.id in self.own and not self.drawn_whole(n) for n in walk(node, ast.Name))
+
+    def drawn_whole(self, name: ast.Name, deep: int = 0) -> bool:
+        """Whether it is made of a batch that the step draws by hand, `x, y = next(it)`: every rank has all of that."""
+        s = given_beside(self.facts, self.body, name) or next(reversed(self._above(name)), None)
+        if not isinstance(s, ast.Assign) or not isinstance(name.ctx, ast.Load) or deep > 8:
+            return False
+        value = value_for(s, name.id) or s.value
+        read = [n for n in walk(value, ast.Name) if n.id in self.own]
+        drawn = any(draw_of(c) is not None for c in walk(value, ast.Call))
+        return (drawn or bool(read)) and all(self.drawn_whole(n, deep + 1) for n in read)
 
     def alike(self, node: ast.AST) -> bool:
         return not self.of_the_samples(node)
@@ -305,6 +316,9 @@ class Sums:
             return False
         last, around = self._differentiated(read.id), ifs_around(self.facts, read)
         made = [s for s in self.given.get(read.id, []) if s not in around]
+        at = (read.lineno, read.col_offset)
+        if at > last:  # what gives it another value below the read is not there yet
+            made = [s for s in made if (s.lineno, s.col_offset) < at]
         return all((s.lineno, s.col_offset) < last or _steps(s) or _is_the_same(s, read.id) for s in made)
 
     def _differentiated(self, name: str) -> tuple[int, int]:

@@ -63,9 +63,46 @@ def test_a_pair_beside_the_step():
     assert "self.print(self.batch_mean(l))" in check_same(text, "module")
 
 
+DRAWN = ("x, y = next(iter(valid))", "out = model(x)", "loss = criterion(out, y)", "right = hits(out, y)")
+WHOLE = {
+    "what is made of it": (*DRAWN, "print(loss.item(), right)"),
+    "through other names": (*DRAWN, "said = loss.item() * 2", "print(f'{said:.4f} {right / 8:.4f}')"),
+    "by its number": ("j, (x, y) = next(enumerate(valid))", "l = criterion(model(x), y)", "print(f'{l.item():.4f}')"),
+}
+MIXED = {
+    "with the step's": ("x2, y2 = next(iter(valid))", "both = hits(model(x2), y2) + hits(out, y)", "print(both)"),
+    "one of both": ("if i > 2:", "    x, y = next(iter(valid))", "right = hits(model(x), y)", "print(right)"),
+    "of the step's network output": (
+        "x, _ = next(iter(valid))",
+        "out = out[:2] + model(x)[:2]",
+        "print(hits(out, y[:2]))",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_what_is_drawn_by_hand_every_process_has_whole(name):
+    assert "self.batch_" not in check_same(script(*WHOLE[name]), "manual")
+    assert not any("shows what the process sees" in n.message for n in migrate_text(script(*WHOLE[name])).attention)
+
+
+def test_what_the_step_shows_above_it_is_of_its_own_batch():
+    text = script(*WHOLE["what is made of it"]).replace(
+        "if i % 2", "print(f'{loss.item():.6f} {hits(out, y)}')\n        if i % 2"
+    )
+    assert "{self.batch_mean(loss.item()):.6f} {self.batch_sum(hits(out, y))}" in check_same(text, "manual")
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_what_is_also_of_the_batch_is_told_or_brought_together(name):
+    result = migrate_text(script(*MIXED[name]))
+    told = any("shows what the process sees" in n.message for n in result.attention)
+    assert told or "self.batch_" in result.text or "divide_batches = False" in result.text
+
+
 @pytest.mark.slow
 def test_two_processes_print_what_one_printed(tmp_path):
-    texts = [script(*lines) for lines, _ in BROUGHT.values()]
+    texts = [script(*lines) for lines in (*(lines for lines, _ in BROUGHT.values()), *WHOLE.values())]
     for before, after in zip(by_originals(tmp_path, texts), by_results(tmp_path, texts), strict=True):
         numbers = [[float(n) for n in re.findall(r"[-\d.]+(?:e-?\d+)?", each)] for each in (before, after)]
         assert numbers[0] and numbers[1] == pytest.approx(numbers[0], rel=1e-5)

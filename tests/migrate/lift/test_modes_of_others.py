@@ -1,9 +1,10 @@
 """`optimizer.train()` and `data.eval()` switch no network; an evaluation above the loop leaves the network's mode."""
 
 import pytest
+from ptmigrate.migrate.migrate import migrate_text
 
 from tests.migrate.lift.test_same_run import FUNCTIONS
-from tests.migrate.running import check_same
+from tests.migrate.running import check_project_on_card, check_same
 
 CLASSES = """
 class Data(torch.utils.data.Dataset):
@@ -81,3 +82,62 @@ def test_one_that_ends_the_run_does_not(above):
 def test_one_below_the_loop_does_not():
     result = check_same(FUNCTIONS + "test()\n", "module")
     assert "self.model.train()" not in result
+
+
+NETWORK = """
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Sequential(nn.Linear(4, 8), LAYER, nn.Linear(8, 4))
+
+    def forward(self, x):
+        return self.net(x)
+"""
+IN_TRAINING_MODE = """
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+from network import Net
+
+torch.manual_seed(0)
+xs, ys = torch.randn(16, 4), torch.randint(0, 4, (16,))
+train_loader, test_loader = DataLoader(TensorDataset(xs, ys), 4), DataLoader(TensorDataset(xs * 3, ys), 4)
+model = Net()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(2):
+    for x, y in train_loader:
+        loss = torch.nn.functional.cross_entropy(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    right = 0
+    OFF
+    with torch.no_grad():
+        for x, y in test_loader:
+            right += (model(x).argmax(1) == y).sum().item()
+    print(epoch, right)
+"""
+
+
+@pytest.mark.parametrize(
+    ("layer", "off", "whole"),
+    [
+        ("nn.BatchNorm1d(8)", "pass", True),
+        ("nn.Dropout(0.5)", "pass", True),
+        ("nn.ReLU()", "pass", False),
+        ("nn.BatchNorm1d(8)", "model.eval()", False),
+    ],
+)
+def test_an_evaluation_in_training_mode_of_a_network_of_another_file(tmp_path, layer, off, whole):
+    """Divided, it left running statistics that one process does not have."""
+    texts = {"network": NETWORK.replace("LAYER", layer), "main": IN_TRAINING_MODE.replace("OFF", off)}
+    assert ("divide_validation = False" in check_project_on_card(tmp_path, **texts)["main"]) is whole
+
+
+@pytest.mark.parametrize(("library", "whole"), [("torchvision.models", True), ("torchvision.ops", False)])
+def test_of_a_network_of_a_library(library, whole):
+    imports = f"from {library} import Net" if "ops" in library else f"import {library} as models"
+    text = IN_TRAINING_MODE.replace("from network import Net", imports).replace("OFF", "pass")
+    assert ("divide_validation = False" in migrate_text(text.replace("= Net()", "= models.Net()")).text) is whole

@@ -31,7 +31,8 @@ def evaluated_before(facts: Facts, loops: list[ast.For], line: Callable[[int], i
     found += [(call, call) for call in _evaluated_elsewhere(facts)] if fits else []
     told: set[ast.AST] = set()
     for site, loader in found:
-        if site in told or not any(_misses(facts, site, fit) for fit in _beside(facts, site, fits)):
+        begun = [runs for fit in fits if (runs := list(_beside(facts, site, fit)))]
+        if site in told or not any(all(_misses(facts, site, run) for run in runs) for runs in begun):
             continue
         told.add(site)
         row, column, _, _ = facts.text.key(site)
@@ -120,16 +121,14 @@ def _targets(facts: Facts, call: ast.Call) -> list[ast.expr]:
     return s.targets if isinstance(s, ast.Assign) else []
 
 
-def _beside(facts: Facts, site: ast.AST, fits: list[ast.Call]) -> Iterator[ast.AST]:
-    """The trainings in the function of a call, by a Trainer itself or by a function or method that has one."""
-    home = _function(facts, site)
-    for fit in fits:
-        f = _function(facts, fit)
-        if f is home:
-            yield fit
-        elif f is not None:
-            uses = facts.calls_of(f.name) if facts.classes.holder(f) is not None else facts.classes.uses_of(f)
-            yield from (u for u in uses if isinstance(u, ast.Call) and _function(facts, u) is home)
+def _beside(facts: Facts, site: ast.AST, fit: ast.Call) -> Iterator[ast.AST]:
+    """A Trainer's training in the function of a call, or the calls there of a function or method that has it."""
+    home, f = _function(facts, site), _function(facts, fit)
+    if f is home:
+        yield fit
+    elif f is not None:
+        uses = facts.calls_of(f.name) if facts.classes.holder(f) is not None else facts.classes.uses_of(f)
+        yield from (u for u in uses if isinstance(u, ast.Call) and _function(facts, u) is home)
 
 
 def _misses(facts: Facts, site: ast.AST, fit: ast.AST) -> bool:

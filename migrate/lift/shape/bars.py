@@ -14,6 +14,7 @@ from ..loaders import counts_with_bar, is_loader, is_progress, values_of
 from ..nodes import walk_here
 from ..splice import indent
 from .edits import Edits, block_lines
+from .loops import nearest_loop
 
 NAMES = ("bar", "pbar", "progress_bar")  # for a bar that has the name of its loader
 
@@ -73,7 +74,9 @@ def _named_bar(facts: Facts, edits: Edits, loop: ast.For) -> None:
     scope = facts.scopes.scope_of(at).lookup(at.id)
     values = values_of(facts, at.id, scope) if scope is not None and at.id not in scope.params else []
     made = values[0] if len(values) == 1 else None
-    if not isinstance(made, ast.Call) or not made.args or walk(loop, ast.Continue):
+    goes_on = [n for n in walk(loop, ast.Continue) if nearest_loop(facts, n) is loop]
+    alone = all(facts.text.lines[n.lineno - 1].strip().startswith("continue") for n in goes_on)
+    if not isinstance(made, ast.Call) or not made.args or not alone:
         return
     under = _under(facts, made)
     if under is None:
@@ -86,7 +89,9 @@ def _named_bar(facts: Facts, edits: Edits, loop: ast.For) -> None:
         span = (*facts.text.span(made.args[0]), facts.text.get(over))
         edits.spans += [span] if span not in edits.spans else []
     last = loop.body[-1].end_lineno or loop.lineno
-    edits.replace_lines(last + 1, last, [f"{facts.text.margin(loop.body[0])}{at.id}.update()"])
+    ends = [(n.lineno, n) for n in goes_on] + [(last + 1, loop.body[0])]
+    for line, beside in ends:
+        edits.replace_lines(line, line - 1, [f"{facts.text.margin(beside)}{at.id}.update()"])
 
 
 def is_bar(facts: Facts, made: ast.expr) -> bool:

@@ -77,3 +77,25 @@ def test_a_numbered_batch_that_is_taken_apart_below_keeps_its_form():
     check_same(
         below.replace("total += loss.item()\n", "total += loss.item()\n        bar.set_postfix(i=i)\n"), "module"
     )
+
+
+INNER = "        for p in model.parameters():\n            if p.grad is None:\n                continue\n"
+SKIPS = "        if batch[0].mean() > 0.1:\n            print('skips')\n            continue\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "updates"),
+    [(f"{INNER}            p.grad *= 2\n", 1), (SKIPS, 2), (f"{SKIPS}{INNER}            p.grad *= 2\n", 2)],
+    ids=["of an inner loop", "of its own", "of both"],
+)
+def test_a_batch_that_the_loop_skips_counts_too(line, updates):
+    at = "        optimizer.step()\n" if line.startswith(INNER) else "        optimizer.zero_grad()\n"
+    result = check_same(NUMBERED.replace(at, line + at, 1), "manual")
+    assert "tqdm(self.trainer.train_dataloader, disable=True)" in result and result.count("bar.update()") == updates
+
+
+def test_one_that_is_skipped_on_one_line_keeps_the_bar():
+    text = NUMBERED.replace(
+        "        optimizer.zero_grad()\n", "        if batch[0].mean() > 0.1: continue\n        optimizer.zero_grad()\n"
+    )
+    assert "self.bar.update()" not in check_same(text, "manual")

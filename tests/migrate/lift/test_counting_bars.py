@@ -61,7 +61,15 @@ def test_steps_that_are_counted_are_no_batches_to_divide():
     assert "divide_batches = False" in check_same(STEPS, "module")
 
 
-@pytest.mark.parametrize("goes_on", ["    if epoch > 9:\n        continue\n", "    n = epoch\n"])
-def test_a_bar_of_epochs_stays_where_it_may_be_passed_by_or_count_otherwise(goes_on):
+@pytest.mark.parametrize(
+    ("goes_on", "plan"),
+    [
+        ("    if epoch > 9:\n        continue\n", "module"),
+        ("    if epoch == 1:\n        continue\n", "module"),
+        ("    if epoch > 9: continue\n", "loop"),
+        ("    n = epoch\n", "loop"),
+    ],
+)
+def test_a_bar_of_epochs_stays_where_it_may_be_passed_by_on_one_line_or_count_otherwise(goes_on, plan):
     text = NAMED_EPOCHS.replace("BAR(", "tqdm(range(n), ").replace("    total = 0.\n", "    total = 0.\n" + goes_on)
-    check_same(text, "loop")
+    check_same(text, plan)

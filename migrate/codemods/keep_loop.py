@@ -13,6 +13,7 @@ from typing import Any
 
 from ..facts.arguments import given_to
 from ..facts.nodes import walk
+from ..facts.of_inputs import is_of_inputs
 from ..facts.optimizers_made import is_stepped, makes_optimizer
 from ..facts.own_methods import own_methods
 from ..facts.placed import LIKE, MAKES_TENSORS
@@ -44,8 +45,8 @@ class KeepLoop(Codemod):
             if isinstance(f, ast.Attribute) and f.attr == "backward" and facts.names.resolve(f) is None:
                 if isinstance(f.value, ast.Name) and f.value.id in ("self", self.handle):
                     continue  # a method of the script's own class, or done already
-                if takes_gradients(call) or own_methods(facts, f):
-                    continue  # told of, or a method of the script's own
+                if takes_gradients(call) or own_methods(facts, f) or is_of_inputs(facts, call):
+                    continue  # told of, a method of the script's own, or of what each process has itself
                 if isinstance(f.value, ast.Call) and ast.unparse(f.value.func) == "super":
                     continue
                 says = f"`{facts.short(call)}` became `{self.handle}.backward(...)`: gradients are averaged over ranks"
@@ -53,7 +54,7 @@ class KeepLoop(Codemod):
 
     def _optimizers(self, facts: Facts) -> Iterator[Change]:
         for call in facts.walk(ast.Call):
-            if makes_optimizer(facts, call) or is_stepped(facts, call):
+            if (makes_optimizer(facts, call) or is_stepped(facts, call)) and not is_of_inputs(facts, call):
                 says = f"{self.handle}.setup_optimizer: ranks start from rank 0's weights and average these gradients"
                 yield Change(
                     call, self.edit(facts, call, says), _wrapped(self.handle, "setup_optimizer", _models(call))

@@ -230,8 +230,6 @@ class Loops:
     @cached_property
     def _training_calls(self) -> list[ast.Call]:
         calls = [c for c in self.nodes.calls.get("backward", ()) if self._is_backward(c)]
-        if self.of_inputs is not None:
-            calls = [c for c in calls if not self.of_inputs(c)]
         calls += self.nodes.calls.get("manual_backward", ())
         for call in self.nodes.calls.get("step", ()):
             if isinstance(call.func, ast.Attribute):
@@ -239,7 +237,7 @@ class Loops:
                 last = last_part(owner.value if isinstance(owner, ast.Subscript) else owner)  # optimizers["g"].step()
                 if last is not None and OPTIMIZER_NAME.search(last):
                     calls.append(call)
-        return calls
+        return [c for c in calls if self.of_inputs is None or not self.of_inputs(c)]
 
     def _is_backward(self, call: ast.Call) -> bool:
         """A backward that starts from a loss, not one of an autograd function or of a module's own."""

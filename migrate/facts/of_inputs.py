@@ -23,18 +23,47 @@ ASKING = ("requires_grad", "requires_grad_", "retain_grad")
 
 
 def is_of_inputs(facts: Facts, backward: ast.Call) -> bool:
-    """Whether the function around calls a network that it is given, or that its object has, steps no optimizer, and
-    asks inputs for their gradients, and nothing else.
+    """Whether the function around calls a network that it is given, or that its object has, and asks inputs for their
+    gradients, and nothing else: by `delta.grad`, or with an optimizer of `[delta]` alone beside another training.
+
+    The same of a `step()`, where that is such an optimizer's.
     """
     f = next((up for up in facts.scopes.ancestors(backward) if isinstance(up, ast.FunctionDef)), None)
-    if f is None or any(n.attr == "step" for n in walk(f, ast.Attribute)):
+    if f is None:
+        return False
+    steps = [n for n in walk(f, ast.Attribute) if n.attr == "step"]
+    if steps and not (_is_beside_another(facts, f) and all(_is_of_made(facts, f, n.value) for n in steps)):
         return False
     given = (n for n in walk(f, ast.Call) if n.args and not isinstance(facts.scopes.parents.get(n), ast.Expr))
     if not any(_may_be_network(facts, f, n.func) for n in given):
         return False
     asked = [n.value for n in walk(f, ast.Attribute) if n.attr == "grad" and facts.names.resolve(n) is None]
     names = [n.id for n in asked if isinstance(n, ast.Name)]
-    return 0 < len(names) == len(asked) and all(_is_made_here(facts, f, n) or _asks_for_one(facts, f, n) for n in names)
+    of_inputs = len(names) == len(asked) and all(_is_input(facts, f, name) for name in names)
+    return of_inputs and bool(names or steps)
+
+
+def _is_beside_another(facts: Facts, f: ast.FunctionDef) -> bool:
+    """Whether other files call the function, or this one has a training elsewhere: else it is the training itself."""
+    within = set(walk(f, ast.Call))
+    return facts.is_library or any(c not in within for c in facts.calls_of("backward"))
+
+
+def _is_of_made(facts: Facts, f: ast.FunctionDef, optimizer: ast.expr) -> bool:
+    """Whether the function makes it of inputs, which it lists: `optimizer = optim.SGD([delta], lr=0.1)`."""
+    values = facts.devices.assigned(optimizer.id, facts.scopes.by_node[f]) if isinstance(optimizer, ast.Name) else None
+    for made in values or ():
+        of = made.args[0] if isinstance(made, ast.Call) and made.args else None
+        if not isinstance(made, ast.Call) or not (facts.names.resolve(made.func) or "").startswith("torch.optim."):
+            return False
+        listed = of.elts if isinstance(of, (ast.List, ast.Tuple)) else []
+        if not listed or not all(isinstance(e, ast.Name) and _is_input(facts, f, e.id) for e in listed):
+            return False
+    return bool(values)
+
+
+def _is_input(facts: Facts, f: ast.FunctionDef, name: str) -> bool:
+    return _is_made_here(facts, f, name) or _asks_for_one(facts, f, name)
 
 
 def _may_be_network(facts: Facts, f: ast.FunctionDef, called: ast.expr) -> bool:

@@ -27,7 +27,7 @@ def check_hopes(facts: Facts) -> None:
             for read in facts.scopes.reads(name, facts.scopes.module):
                 raise CannotLift(read, f"a class takes `{name}` for a name of its own")
     backwards = [c for c in facts.calls_of("backward") if facts.names.resolve(c.func) is None]
-    if backwards and not facts.calls_of("step") and all(is_of_inputs(facts, c) for c in backwards):
+    if backwards and all(is_of_inputs(facts, c) for c in (*backwards, *facts.calls_of("step"))):
         raise CannotLift(backwards[0], "its gradients are those of inputs: nothing is trained")
     unread = {c for f in uncalled(facts) for c in walk(f, ast.Call)}
     for call in facts.calls_of("backward"):

@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from ..facts.nodes import walk
+from ..facts.of_inputs import is_of_inputs
+from ..facts.optimizers_made import makes_optimizer
 from ..facts.other_files import OtherFile, found_there
 from ..facts.script import Facts
 from .holders import methods_of
@@ -18,12 +20,13 @@ GRADIENT = "torch.autograd.grad"
 
 
 def check_gradients(facts: Facts, train: DataPass) -> ast.AST | None:
-    """Raise for a gradient of what the batch gives that is used for more than its sign, there or in what is called.
+    """Raise for a gradient of what the batch gives that is used for more than its sign, there or in what is called: by
+    an optimizer of it, too.
 
     One that is used for its sign is given back.
     """
     named = [*facts.attributes] + [n.name for n in facts.walk(ast.alias)]
-    if "grad" in named or any(_takes_gradients(o) for o in facts.others):
+    if "grad" in named or _steps_inputs(facts) or any(_takes_gradients(o) for o in facts.others):
         return _check(facts, train.body, of_the_batch(train, set(), {}), {})
     return None
 
@@ -40,6 +43,8 @@ def _check(facts: Facts, body: list[ast.stmt], part: set[str], looked: Looked) -
             if any(not _only_sign(facts, use) for use in _uses(facts, body, n)):
                 raise CannotLift(n, f"`{facts.short(n)}` is the gradient of a mean over the batch")
             signed = n if any(_is_sign(facts, use) for use in _uses(facts, body, n)) else signed
+        elif isinstance(n, ast.Call) and makes_optimizer(facts, n) and is_of_inputs(facts, n):
+            raise CannotLift(n, f"`{facts.short(n)}` steps by gradients of what the batch gives")
         elif isinstance(n, ast.Call):
             for f, given in _called(facts, n, part):
                 key = f, frozenset(given)
@@ -70,7 +75,12 @@ def _beyond(facts: Facts, call: ast.Call, part: set[str], looked: Looked) -> ast
 
 
 def _takes_gradients(file: OtherFile) -> bool:
-    return ".grad" in file.text or "import grad" in file.text
+    return ".grad" in file.text or "import grad" in file.text or ".backward(" in file.text
+
+
+def _steps_inputs(facts: Facts) -> bool:
+    """Whether the file has an optimizer of what a function makes of its arguments: `optim.SGD([delta], lr=0.1)`."""
+    return any(is_of_inputs(facts, c) for c in facts.calls_of("step"))
 
 
 def _called(facts: Facts, call: ast.Call, part: set[str]) -> Iterator[tuple[ast.FunctionDef, set[str]]]:

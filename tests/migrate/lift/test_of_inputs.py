@@ -4,7 +4,7 @@ import pytest
 from ptmigrate.migrate.migrate import Options, migrate_text
 from ptmigrate.migrate.project import collect, migrate_all
 
-from tests.migrate.running import check_project_on_card
+from tests.migrate.running import check_project_on_card, check_same
 
 ATTACK = """\
 import torch
@@ -201,3 +201,92 @@ def test_of_a_sign_is_told_where_networks_of_another_file_have_batch_norm(tmp_pa
     (tmp_path / "net.py").write_text(NET.replace("LAYER", layer))
     done = {m.path.stem: m for m in migrate_all(collect([tmp_path / "main.py"]), Options())}
     assert any("its sign is one process's" in n.message for n in done["main"].report.attention) is told
+
+
+# the shape of https://github.com/yaodongyu/TRADES/blob/master/trades.py
+SEARCH = """\
+import torch
+import torch.nn.functional as F
+from torch import optim
+
+
+def robust_loss(model, x, y, optimizer, steps=3):
+    model.eval()
+    delta = (0.1 * torch.ones_like(x)).requires_grad_()
+    searching = optim.SGD([delta], lr=0.5)
+    for _ in range(steps):
+        searching.zero_grad()
+        loss = -F.cross_entropy(model(x + delta), y)
+        loss.backward()
+        searching.step()
+    model.train()
+    optimizer.zero_grad()
+    return F.cross_entropy(model(x + delta.detach()), y)
+
+
+"""
+TRAINS = """\
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+from search import robust_loss
+
+torch.manual_seed(0)
+loader = DataLoader(TensorDataset(torch.randn(16, 4), torch.randint(0, 3, (16,))), batch_size=8)
+model = nn.Linear(4, 3).cuda()
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(2):
+    for x, y in loader:
+        x, y = x.cuda(), y.cuda()
+        loss = robust_loss(model, x, y, optimizer)
+        loss.backward()
+        optimizer.step()
+    print(epoch, f"{loss.item():.5f}")
+"""
+ONE_FILE = TRAINS.replace("from search import robust_loss\n", SEARCH[SEARCH.index("import torch.nn.func") :])
+ONE_FILE = ONE_FILE.replace("from torch import optim\n", "").replace(".cuda()", "")
+
+
+def test_an_optimizer_of_inputs_searches_in_a_step(tmp_path):
+    """It was taken for a training: a Trainer in each step, or gradients of each process's own input averaged."""
+    texts = check_project_on_card(tmp_path, main=TRAINS, search=SEARCH)
+    assert "divide_batches = False" in texts["main"] and "Trainer(" in texts["main"]
+    assert "untime" not in texts["search"] and "searching = optim.SGD([delta], lr=0.5)" in texts["search"]
+
+
+def test_it_does_where_a_folder_is_migrated(tmp_path):
+    (tmp_path / "main.py").write_text(TRAINS)
+    (tmp_path / "search.py").write_text(SEARCH)
+    done = {m.path.stem: m for m in migrate_all(collect([tmp_path]), Options())}
+    assert done["search"].data.decode() == SEARCH
+    assert any("those of inputs" in n.message for n in done["search"].report.attention)
+    assert b"Trainer(" in done["main"].data
+
+
+def test_in_one_file_the_training_around_it_is_lifted():
+    result = check_same(ONE_FILE, "manual")
+    assert "divide_batches = False" in result and "setup_optimizer" not in result
+
+
+NO_SEARCH = [
+    ("optim.SGD([delta], lr=0.5)", "optim.SGD(model.parameters(), lr=0.5)"),
+    ("optim.SGD([delta], lr=0.5)", "optim.SGD([delta, *model.parameters()], lr=0.5)"),
+    ("optim.SGD([delta], lr=0.5)", "optim.SGD([model.weight], lr=0.5)"),
+    ("optim.SGD([delta], lr=0.5)", "optimizer"),
+    ("        searching.step()\n", "        searching.step()\n        optimizer.step()\n"),
+    ("(0.1 * torch.ones_like(x)).requires_grad_()", "torch.nn.Parameter(torch.ones_like(x))"),
+]
+
+
+@pytest.mark.parametrize(("old", "new"), NO_SEARCH)
+def test_what_steps_weights_is_a_training(old, new):
+    assert old in ONE_FILE
+    result = migrate_text(ONE_FILE.replace(old, new))
+    assert result.plan == "loop" and any("stand in different loops" in n.message for n in result.attention)
+
+
+def test_the_only_one_of_a_script_is_its_training():
+    text = SEARCH + "print(robust_loss(torch.nn.Linear(4, 3), torch.ones(2, 4), torch.tensor([0, 1]), OPTIMIZER))\n"
+    text = text.replace("OPTIMIZER", "optim.SGD([torch.ones(1)], lr=1)")
+    assert not any("those of inputs" in n.message for n in migrate_text(text).attention)

@@ -266,6 +266,7 @@ def _finished(
     from .lift.placing import NAME as ON_DEVICE
     from .lift.placing import evaluations, place_batches
     from .lift.shape.edits import Edits
+    from .lift.shape.parameters import give_names_back
 
     on_lightning = options.framework == "lightning"
     once = list(Once(not on_lightning).plan(lifted)) if options.wants(Once.code) else []
@@ -290,6 +291,7 @@ def _finished(
         races += evaluated_before(lifted, evaluations(lifted) if placed and moving else [], line)
     names = [*names, as_import(ON_DEVICE, imported_as(lifted, ON_DEVICE))] if placed else names
     placed += place_kept(lifted, edits, line)
+    give_names_back(lifted, edits, original)
     there = next((s for s in lifted.walk(ast.ImportFrom) if s.module == RUNTIME), None)
     if there is None:
         edits.replace(*import_edit(lifted.tree, lifted.text, RUNTIME, names))

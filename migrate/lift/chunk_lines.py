@@ -159,7 +159,9 @@ class ChunkLines(Rewriter):
             return [f"{t} = None" for t in targets if t.startswith("self.")]
         above = above_return(self.facts, self.splice, p.returns)
         below = self.splice.ending(p.function) if p.function is not None else []
-        return [*above, f"{', '.join(targets)} = {self._expression(p.returns, chunk)}", *below]
+        value = self._expression(p.returns, chunk)
+        given = [f"{', '.join(targets)} = {value}"] if targets != [value] else []  # `model = train(model)`
+        return [*above, *given, *below]
 
 
 def returned_names(chunk: Chunk) -> list[ast.Name]:

@@ -14,6 +14,8 @@ from ..splice import Splice, indent
 
 GIVEN = object()  # the value of a name that holds something: not None, not empty
 GRAD_MODES = {"torch.enable_grad": True, "contextlib.nullcontext": True, "torch.no_grad": False}
+# a test of these does nothing but answer
+PLAIN = (ast.Name, ast.Constant, ast.Compare, ast.BoolOp, ast.UnaryOp, ast.cmpop, ast.boolop, ast.unaryop, ast.Load)
 LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 
@@ -88,9 +90,12 @@ class Known:
             inner = self.lines(s.body)
             return inner if answer or not inner else ["with torch.no_grad():", *indent(inner, unit)]
         if isinstance(s, (ast.For, ast.With, ast.While, ast.If)) and self._asks(s):
-            block = [*self.head(s), *indent(self.lines(s.body) or ["pass"], unit)]
+            body, orelse = self.lines(s.body), self.lines(getattr(s, "orelse", []))
+            if not (body or orelse) and isinstance(s, ast.If) and all(isinstance(n, PLAIN) for n in walk(s.test)):
+                return []  # nothing is left that it decides
+            block = [*self.head(s), *indent(body or ["pass"], unit)]
             if getattr(s, "orelse", []):
-                block += ["else:", *indent(self.lines(s.orelse) or ["pass"], unit)]  # type: ignore[union-attr]
+                block += ["else:", *indent(orelse or ["pass"], unit)]
             return block
         return None
 

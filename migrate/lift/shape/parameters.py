@@ -27,6 +27,25 @@ def name_given(facts: Facts) -> str | None:
     return edits.done() if edits.spans else None
 
 
+def give_names_back(facts: Facts, edits: Edits, original: Facts) -> None:
+    """Take the names away again, in a lifted text, from functions that the lift has left as they are."""
+    own = {a.arg for a in original.walk(ast.arg)}
+    for f in facts.walk(ast.FunctionDef) if "_given" in facts.text.text else ():
+        scope = facts.scopes.by_node[f]
+        for s in f.body:
+            target, value = (s.targets[0], s.value) if isinstance(s, ast.Assign) else (None, None)
+            if not isinstance(target, ast.Name) or not isinstance(value, ast.Name) or value.id in own:
+                continue
+            arg, made = scope.params.get(value.id), value.id.rstrip("_") == f"{target.id}_given"
+            calls = all_calls(facts, f)
+            named = [k for c in calls for k in c.keywords if k.arg == value.id]
+            known = len(named) == sum(k.arg == value.id for c in facts.walk(ast.Call) for k in c.keywords)
+            if made and arg is not None and calls and known and [*facts.scopes.reads(value.id, scope)] == [value]:
+                edits.replace_lines(s.lineno, s.lineno, [])
+                for at in (facts.text.span(n)[0] for n in (arg, *named)):
+                    edits.replace(at, at + len(value.id), target.id)
+
+
 def _passes(facts: Facts) -> Iterator[ast.FunctionDef]:
     """Functions that go over data and that a loop over epochs calls: the training and the evaluation."""
     own = {f.name for f in facts.tree.body if isinstance(f, ast.FunctionDef)}

@@ -216,3 +216,36 @@ UNCHANGED = {
 @pytest.mark.parametrize("text", UNCHANGED.values(), ids=UNCHANGED.keys())
 def test_unchanged(text):
     assert write_out_flags(Facts("import torch\n" + text)) is None
+
+
+NOTHING_LEFT = """import torch
+def run(loader, train, scheduler=None):
+    for x in loader:
+        x.backward()
+    if scheduler is not None:
+        if train:
+            scheduler.step()
+    if HELD:
+        if train:
+            x.backward()
+    else:
+        x.eval()
+    while x.more():
+        if train:
+            x.backward()
+run(a, True)
+run(b, False)
+"""
+
+
+@pytest.mark.parametrize("held", ["x", "x.pop()"])
+def test_a_branch_of_which_nothing_is_left_goes(held):
+    evaluates = write_out_flags(Facts(NOTHING_LEFT.replace("HELD", held))).split("def run_train_(")[1]
+    assert "scheduler is not None" not in evaluates and f"if {held}:\n        pass\n    else:\n" in evaluates
+    assert "while x.more():\n        pass\n" in evaluates
+
+
+def test_a_test_that_may_do_something_stays():
+    text = NOTHING_LEFT.replace("scheduler is not None", "scheduler.pop()")
+    evaluates = write_out_flags(Facts(text)).split("def run_train_(")[1]
+    assert "    if scheduler.pop():\n        pass\n" in evaluates

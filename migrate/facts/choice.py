@@ -110,7 +110,7 @@ def _moves(facts: Facts) -> list[tuple[ast.expr, bool]]:
         return []
     found: list[tuple[ast.expr, bool]] = []
     for branch in facts.walk(ast.If):
-        moved = [m for m in _moved_in(facts, branch.body) if _is_there(facts, m)]
+        moved = [m for m in _moved_in(facts, branch.body) if _is_there(facts, m) and not _is_made_in(facts, m, branch)]
         if moved and not _moved_in(facts, branch.orelse) and not asks_for(branch.test, moved):
             found += [(branch.test, True)] if _is_choice(facts, branch.test) else []
     for choice in facts.walk(ast.IfExp):
@@ -223,6 +223,17 @@ def _is_there(facts: Facts, value: ast.expr) -> bool:
         else:
             value = value.value
     return True
+
+
+def _is_made_in(facts: Facts, value: ast.expr, branch: ast.If) -> bool:
+    """Whether the branch makes what it moves, as `if args.train:` above all of a training does."""
+    root = value
+    while isinstance(root, (ast.Attribute, ast.Subscript)):
+        root = root.value
+    own = facts.scopes.statement_of(value)
+    stores = facts.scopes.scope_of(root).stores.get(root.id, ()) if isinstance(root, ast.Name) else ()
+    made = (s for s in stores if facts.scopes.statement_of(s) is not own)
+    return any(branch in facts.scopes.ancestors(s) for s in made)
 
 
 def asks_for(test: ast.expr, moved: list[ast.expr]) -> bool:

@@ -164,7 +164,8 @@ class Names:
 
     def _around(self, node: ast.AST) -> tuple[ast.stmt, list[ast.For | ast.AsyncFor | ast.While]] | None:
         """The statement that reads a name before it binds any, and the loops that come to it again."""
-        child, statement, loops = node, None, []
+        child, statement = node, None
+        loops: list[ast.For | ast.AsyncFor | ast.While] = []
         for up in self.nodes.ancestors(node):
             if isinstance(up, (ast.For, ast.AsyncFor, ast.While)) and child is not getattr(up, "iter", None):
                 if statement is None and not isinstance(up, ast.While):

@@ -319,13 +319,13 @@ class Facts:
                 return False
             if isinstance(s, ast.If) and any(n.id == "__name__" for n in walk(s.test, ast.Name)):
                 return False
-            if isinstance(s, ast.Assign) and self._moves_or_trains(s):
+            if self._moves_or_trains(s) or (isinstance(s, ast.If) and any(map(self._moves_or_trains, _in_branches(s)))):
                 return False
         return True
 
-    def _moves_or_trains(self, s: ast.Assign) -> bool:
+    def _moves_or_trains(self, s: ast.stmt) -> bool:
         """`model = Net().to(device)`: a script's own line, not a constant for others."""
-        return any(self.devices.moved(n) is not None for n in walk(s.value, ast.Call))
+        return isinstance(s, ast.Assign) and any(self.devices.moved(n) is not None for n in walk(s.value, ast.Call))
 
     def in_formatted_string(self, node: ast.AST) -> bool:
         return self._formatted.holds(node)
@@ -337,6 +337,13 @@ class Facts:
     @cached_property
     def _formatted(self) -> Formatted:
         return Formatted(self)
+
+
+def _in_branches(s: ast.If) -> Iterator[ast.stmt]:
+    for inner in (*s.body, *s.orelse):
+        yield inner
+        if isinstance(inner, ast.If):
+            yield from _in_branches(inner)
 
 
 UNASKED: Any = object()

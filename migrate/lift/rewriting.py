@@ -213,8 +213,10 @@ class Rewriter:
         calls += [
             n for n in nodes if isinstance(n, ast.Call) and n not in calls and as_given(self.facts, n) is not None
         ]
-        drawn = [n for n in nodes if isinstance(n, ast.Name) and n.id in part and shown.sums.drawn_whole(n)]
-        known = {**self.shown, **dict.fromkeys(drawn, "")}
+        known = dict(self.shown)
+        for n in nodes:
+            if isinstance(n, ast.Name) and n.id in part and shown.sums.drawn_whole(n):
+                known[n] = ""
         self.parts = [c for c in calls if any(reads_part(e, part, known) is not None for e in shown.tells(c))]
 
     def _bring(self, e: ast.AST, found: dict[tuple[int, int], str]) -> None:

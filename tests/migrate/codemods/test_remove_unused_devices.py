@@ -261,6 +261,18 @@ def test_a_library_keeps_its_names_and_parameters():
     check(before, before.replace(".to(device)", ""))
     before = "import torch\ndef f(x, device):\n    return x.to(device)\ndef g(x):\n    return f(x, 'cuda')\n"
     check(before, before.replace(".to(device)", ""))
+    asks = before + "if g is None:\n    SIZE = f(3, 'cuda')\n"
+    check(asks, asks.replace(".to(device)", ""))
+
+
+def test_what_moves_in_a_branch_of_its_own_lines_is_no_library():
+    """`if args.train:` at the top of a script, without a main guard."""
+    before = (
+        "import torch\nfrom n import Net\nimport sys\ndef f(net, x, device):\n    x = x.to(device)\n    return net(x)\n"
+        "if len(sys.argv) > 1:\n    device = torch.device('cuda')\n    net = Net().to(device)\n    f(net, 1, device)\n"
+    )
+    after = before.replace(".to(device)", "").replace(", device", "").replace("    device = torch.device('cuda')\n", "")
+    check(before, after.replace("    x = x\n", ""))
 
 
 @pytest.mark.parametrize(

@@ -103,6 +103,9 @@ AUTO = None
             AUTO,
         ),
         ("d = torch.device(f(args))\nif args.net:\n    x = x.to(d)", '"auto" if args.net else "cpu"'),
+        ("d = f(args)\nif args.net:\n    m = Net()\n    m = m.to(d)\n    m.fit()", AUTO),
+        ("if args.cuda:\n    y = g()\n    model.cuda()", '"auto" if args.cuda else "cpu"'),
+        ("d = torch.device(f(args))\nif args.gpu:\n    m = m.to(d)", '"auto" if args.gpu else "cpu"'),
         ("device = device_of(x)\ndevice = sys.argv[1]\nx.to(device)", AUTO),
     ],
 )

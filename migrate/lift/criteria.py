@@ -54,6 +54,7 @@ class Criteria:
         self.holder: ast.ClassDef | None = None
         self.maker: ast.Call | None = None
         self.constants: Mapping[str, ast.expr] = {}
+        self._open: set[ast.expr] = set()  # what is being looked into: `[move(v) for v in x]` may be given v again
 
     def within(self, what: Called, constants: Mapping[str, ast.expr]) -> Criteria:
         inner = Criteria(self.facts)
@@ -205,12 +206,17 @@ class Criteria:
             elif isinstance(pairs, ast.Assign) and isinstance(pairs.value, ast.Tuple):
                 yield from pairs.value.elts[up.elts.index(n) :][:1]  # type: ignore[union-attr]
 
-    def _holders(self, e: ast.expr, depth: int = 0) -> Iterator[ast.expr]:
+    def _holders(self, e: ast.expr) -> Iterator[ast.expr]:
         """What is written out of a dictionary or a list, in `nn.ModuleDict({...})` too, by whatever names."""
-        named = self._values(e) if isinstance(e, ast.Name) else self._stored(e) if isinstance(e, ast.Attribute) else [e]
+        if e in self._open:
+            return
+        self._open.add(e)
+        named = [e]
+        if isinstance(e, (ast.Name, ast.Attribute)):
+            named = [*(self._values(e) if isinstance(e, ast.Name) else self._stored(e))]
         for h in named:
-            if isinstance(h, (ast.Name, ast.Attribute)) and depth < 4:
-                yield from self._holders(h, depth + 1)
+            if isinstance(h, (ast.Name, ast.Attribute)):
+                yield from self._holders(h)
                 continue
             full = self.facts.names.resolve(h.func) if isinstance(h, ast.Call) else None
             holds = full in HOLDERS or (isinstance(h, ast.Call) and full is None and ast.unparse(h.func) in HOLDERS)
@@ -220,6 +226,7 @@ class Criteria:
                 )
             else:
                 yield h.args[0] if isinstance(h, ast.Call) and holds and len(h.args) == 1 else h
+        self._open.discard(e)
 
     def _all_held(self, e: ast.expr) -> list[ast.expr]:
         return [

@@ -7,10 +7,12 @@ from dataclasses import replace
 
 from .after_edits import completed, move_functions
 from .already import already_migrated
-from .codemods.base import Codemod, NotFound, apply
+from .codemods.base import Change, Codemod, NotFound, apply
+from .codemods.every import outermost
 from .codemods.inline_movers import InlineMovers
 from .codemods.left_cuda import LeftCuda
 from .codemods.mend_async import mend
+from .codemods.moving_loaders import MovingLoaders
 from .codemods.next_of_iterators import NextOfIterators
 from .codemods.old_idioms import DataZero
 from .codemods.sampler_pairs import SamplerPairs
@@ -179,15 +181,26 @@ def _know_norms(facts: Facts) -> None:
 def _planned(facts: Facts, options: Options, is_script: bool, kept: bool) -> Result:
     wanted = options.wants(InlineMovers.code) and not kept
     changes = list(InlineMovers().plan(facts)) if wanted else []
+    loaders = list(MovingLoaders().plan(facts)) if wanted and is_script and trains(facts) else []
+    if loaders:
+        result = _without_own(facts, outermost(facts, [*loaders, *changes]), options, is_script, kept)
+        if result.plan in ("module", "manual"):
+            return result
     if changes:
-        moved = facts.after(apply(facts, changes))
-        result = _by_plan(moved, options, is_script, kept)
+        result = _without_own(facts, changes, options, is_script, kept)
         if result.plan != "loop":  # there the function places what it is given, as it did
-            line = line_map(moved.text.text, facts.text.text)
-            result.edits[:] = [*(c.edit for c in changes), *(at_line(e, line) for e in result.edits)]
-            result.attention[:] = [at_line(n, line) for n in result.attention]
             return result
     return _by_plan(facts, options, is_script, kept)
+
+
+def _without_own(facts: Facts, changes: list[Change], options: Options, is_script: bool, kept: bool) -> Result:
+    """What becomes of the file where the script's own movers are gone."""
+    moved = facts.after(apply(facts, changes))
+    result = _by_plan(moved, options, is_script, kept)
+    line = line_map(moved.text.text, facts.text.text)
+    result.edits[:] = [*(c.edit for c in changes), *(at_line(e, line) for e in result.edits)]
+    result.attention[:] = [at_line(n, line) for n in result.attention]
+    return result
 
 
 def _by_plan(facts: Facts, options: Options, is_script: bool, kept: bool) -> Result:

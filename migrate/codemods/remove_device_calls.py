@@ -28,6 +28,7 @@ from ._pins import pinned_for
 from ._places_by_name import places_by_name
 from ._set_off import branch_of
 from ._several_cards import another_card
+from ._whatever_movers import calls_itself, moves_whatever
 from ._without_moves import plain, what_stays
 from .argument_rewrites import DropArgument, keep_arguments
 from .base import Change, Codemod, assigns_itself
@@ -120,19 +121,11 @@ class RemoveDeviceCalls(Codemod):
         parameters = [*f.args.posonlyargs, *f.args.args]
         if not parameters or f.args.vararg or f.args.kwarg or facts.is_library:
             return []
-        x = parameters[0].arg
-        block = f.body if isinstance(f, ast.FunctionDef) else [ast.Return(f.body)]
-        body = [s for s in block if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
-        if not body:
-            return []
-        *before, last = body
-        if not (isinstance(last, ast.Return) and last.value is not None and _is(self.stripped(facts, last.value), x)):
-            return []
-        if not all(self._only_moves_to_itself(facts, s) for s in before):
-            return []
-        if not before and _is(last.value, x):
+        recursive = isinstance(f, ast.FunctionDef) and calls_itself(f)
+        if not (moves_whatever(facts, f) if recursive else self._moves_argument(facts, f, parameters[0].arg)):  # type: ignore[arg-type]
             return []
         uses = facts.classes.uses_of(f) if facts.classes.holder(f) is None else [f]
+        uses = [u for u in uses if u is f or f not in facts.scopes.ancestors(u)] if recursive else uses
         calls = [u for u in uses if isinstance(u, ast.Call)]
         plain = all(
             len(c.args) > 0
@@ -142,6 +135,15 @@ class RemoveDeviceCalls(Codemod):
             for c in calls
         )
         return calls if len(calls) == len(uses) and plain else []
+
+    def _moves_argument(self, facts: Facts, f: Mover, x: str) -> bool:
+        """Whether all that a function does is to give an argument back, moved or without its wrapper."""
+        block = f.body if isinstance(f, ast.FunctionDef) else [ast.Return(f.body)]
+        body = [s for s in block if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
+        last = body.pop() if body else None
+        if not (isinstance(last, ast.Return) and last.value is not None and _is(self.stripped(facts, last.value), x)):
+            return False
+        return all(self._only_moves_to_itself(facts, s) for s in body) and (bool(body) or not _is(last.value, x))
 
     def _says_where(self, facts: Facts, value: ast.expr) -> bool:
         return facts.devices.is_device(value) and not facts.devices.effects.has(value)
@@ -157,6 +159,10 @@ class RemoveDeviceCalls(Codemod):
         if call in self._helped:
             parts = (*call.args[1:], *call.keywords, call.func)
             says = f"`{facts.short(call)}`: {BARE if call in self._unwrapping else WHY}"
+            alone = facts.scopes.parents.get(call)
+            if isinstance(alone, ast.Expr) and not has_effect(call.args[0]):  # `to_device(model, device)`
+                yield Change(alone, self.edit(facts, call, says), None, (alone,))
+                return
             yield Change(call, self.edit(facts, call, says), take_argument(0), parts)
             return
         receiver = facts.devices.moved(call)

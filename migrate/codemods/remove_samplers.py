@@ -15,7 +15,7 @@ from dataclasses import replace
 from ..facts.arguments import argument_at
 from ..facts.distribution import SAMPLER
 from ..facts.dividing import dividing
-from ..facts.effects import only_asks
+from ..facts.effects import asks_alone
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from ..report import Note
@@ -157,7 +157,7 @@ class RemoveSamplers(Codemod):
     def _other_branch(self, facts: Facts, branch: ast.If, handled: set[ast.Call]) -> Iterator[Change]:
         """`if distributed: s = DistributedSampler(d)` `else: s = RandomSampler(d)`, either way round: those of one."""
         parent = facts.scopes.parents.get(branch)
-        if (isinstance(parent, ast.If) and parent.orelse == [branch]) or not only_asks(facts.names, branch.test):
+        if (isinstance(parent, ast.If) and parent.orelse == [branch]) or not asks_alone(facts, branch.test):
             return
         first = self._one_process_has(facts, branch.body, branch.orelse)
         body = branch.body if first else branch.orelse
@@ -175,7 +175,7 @@ class RemoveSamplers(Codemod):
         for t in [t for s in body if isinstance(s, ast.Assign) for t in s.targets]:
             for e in self._epochs_of(facts, t):
                 up = facts.scopes.parents.get(e)
-                alone = isinstance(up, ast.If) and up.body == [e] and not up.orelse and only_asks(facts.names, up.test)
+                alone = isinstance(up, ast.If) and up.body == [e] and not up.orelse and asks_alone(facts, up.test)
                 node: ast.AST = up if alone and up is not None else e
                 yield Change(node, self.edit(facts, node, f"`{facts.short(e)}` removed: {WHY}"), None, (node,))
 
@@ -344,7 +344,7 @@ class RemoveSamplers(Codemod):
             up = facts.scopes.parents.get(e)
             if isinstance(up, ast.If) and not up.orelse and up not in found and all(s in use.epochs for s in up.body):
                 parent = facts.scopes.parents.get(up)
-                if not (isinstance(parent, ast.If) and parent.orelse == [up]) and only_asks(facts.names, up.test):
+                if not (isinstance(parent, ast.If) and parent.orelse == [up]) and asks_alone(facts, up.test):
                     found.append(up)
         return found
 
@@ -364,7 +364,7 @@ class RemoveSamplers(Codemod):
             if isinstance(f.value.value, ast.Name) and f.value.value.id == "self":
                 continue
             up = facts.scopes.parents.get(holder)
-            alone = isinstance(up, ast.If) and up.body == [holder] and not up.orelse and only_asks(facts.names, up.test)
+            alone = isinstance(up, ast.If) and up.body == [holder] and not up.orelse and asks_alone(facts, up.test)
             node = up if alone else holder
             assert node is not None
             given = self._given(facts, f.value.value)

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from ..facts.arguments import argument_at
+from ..facts.effects import does_more
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from .argument_rewrites import change_call, change_dict
@@ -13,7 +14,7 @@ from .base import Change, Codemod
 from .restored_shuffle import said_by, spread_over
 from .sampler_entries import told_off
 from .sampler_phases import by_phase, phases
-from .sampler_uses import Use, is_loader, is_text, loaders_of, spread_into_loader
+from .sampler_uses import Use, is_loader, is_none, is_text, loaders_of, spread_into_loader
 
 TOLD = "`shuffle=False` removed: a DataLoader that had a sampler shuffles by itself"
 
@@ -25,6 +26,9 @@ def why_not(facts: Facts, use: Use) -> str:
         own = argument_at(loader, "dataset", 0)
         if own is not None and drawn and not any(_is_same(facts, data, own) for data in drawn):
             return f"it is of `{facts.short(drawn[0])}`, its DataLoader of `{facts.short(own)}`"
+    test = next((t for t in _conditions(facts, use) if does_more(facts, t)), None)
+    if test is not None:
+        return f"`{facts.short(test)}` does more than ask"
     off = told_off(facts, use)
     for call in use.made:
         given = argument_at(call, "shuffle", 3)
@@ -37,6 +41,15 @@ def why_not(facts: Facts, use: Use) -> str:
         if given is None and any(_is_for_both(facts, loader) for loader in _loaders(facts, use)):
             return "training and evaluation get their DataLoaders here alike"
     return ""
+
+
+def _conditions(facts: Facts, use: Use) -> Iterator[ast.expr]:
+    """The conditions that go with a sampler and of which no statement can be left."""
+    others = any(not is_none(a) for a in use.alternatives)
+    chosen = [*use.handed, *(getattr(s, "value", None) for s in use.statements if others)]
+    yield from (choice.test for choice in chosen if isinstance(choice, ast.IfExp))
+    ups = (facts.scopes.parents.get(s) for s in use.statements if others)
+    yield from (up.test for up in ups if isinstance(up, ast.If))
 
 
 def told_not_to(facts: Facts) -> bool:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import Any
 
 from ..facts.arguments import argument_at
-from ..facts.effects import only_asks
+from ..facts.effects import asks_alone, does_more
+from ..facts.nodes import walk
 from ..facts.script import Facts
 from .base import Change, Codemod
 from .branch_rewrites import first_gone
@@ -83,7 +85,7 @@ def without(codemod: Codemod, facts: Facts, gone: list[ast.stmt], shuffle: str |
             continue
         up = facts.scopes.parents.get(branch)
         chained = isinstance(up, ast.If) and up.orelse == [branch]
-        if own == branch.body and not chained and only_asks(facts.names, branch.test):
+        if own == branch.body and not chained and asks_alone(facts, branch.test):
             taken.update(own)
             says = f"`if {facts.short(branch.test)}:` and its DistributedSampler removed: {WHY}"
             yield Change(branch, codemod.edit(facts, branch, says), first_gone, (branch.test, *branch.body))
@@ -95,7 +97,22 @@ def without(codemod: Codemod, facts: Facts, gone: list[ast.stmt], shuffle: str |
                 yield Change(off.value, codemod.edit(facts, off, says), source(shuffle), (off.value,))
     for s in gone:
         if s not in taken:
-            yield Change(s, codemod.edit(facts, s, f"`{facts.short(s)}` removed: {WHY}"), None, (s,))
+            yield _without_choice(codemod, facts, s)
+
+
+def _without_choice(codemod: Codemod, facts: Facts, s: ast.stmt) -> Change:
+    """`sampler = DistributedSampler(d) if options.pop("dist") else None`, whose condition may do more than ask."""
+    choice = s.value if isinstance(s, (ast.Assign, ast.AnnAssign)) else None
+    if isinstance(choice, ast.IfExp) and does_more(facts, choice.test):
+        says = f"`{facts.short(s)}` became `{facts.short(choice.test)}`, which does more than ask: {WHY}"
+        return Change(s, codemod.edit(facts, s, says), _test_alone, (s,), reads=tuple(walk(choice.test)))
+    return Change(s, codemod.edit(facts, s, f"`{facts.short(s)}` removed: {WHY}"), None, (s,))
+
+
+def _test_alone(original: Any, updated: Any) -> Any:
+    import libcst as cst
+
+    return cst.Expr(updated.value.test, semicolon=updated.semicolon)
 
 
 def _entry_else(own: list[ast.stmt], branch: ast.If) -> bool:

@@ -12,6 +12,7 @@ from .nodes import walk
 
 if TYPE_CHECKING:
     from .devices import Devices
+    from .script import Facts
 
 ASKS = re.compile(r"(is_|get_|has)")
 BUILTINS = {"isinstance", "hasattr", "getattr", "len", "int", "float", "bool", "str", "min", "max", "type"}
@@ -47,6 +48,24 @@ def only_asks(names: Names, node: ast.AST) -> bool:
             elif full.startswith("torch.distributed.") and not ASKS.match(last):
                 return False
     return True
+
+
+def asks_alone(facts: Facts, node: ast.AST) -> bool:
+    """The same, where a function of the script's own, `is_distributed()`, does no more than its name says."""
+    return only_asks(facts.names, node) and not facts.devices.effects.has(node)
+
+
+def does_more(facts: Facts, node: ast.AST) -> bool:
+    """Whether leaving an expression out would be missed: `options.pop("dist", False)`, a function that counts."""
+    for n in walk(node):
+        if isinstance(n, CHANGES | ast.NamedExpr):
+            return True
+        method = n.func if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) else None
+        if method is None or method.attr in LOOKS or ASKS.match(method.attr):
+            continue
+        if facts.names.resolve(method) is None and facts.devices.found_there(method) is None:
+            return True
+    return facts.devices.effects.has(node)
 
 
 class Effects:

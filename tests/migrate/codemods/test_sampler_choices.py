@@ -121,3 +121,45 @@ def test_a_partial_of_which_others_have_the_last_word_keeps_it(made):
     """An evaluation that says `sampler=None` may not shuffle."""
     before = HEAD + made.format("DistributedSampler(d)")
     check(before, HEAD + made.format(ONE), attention=[f"{CODE} line"], select=CODE)
+
+
+COUNTS = "n = 0\ndef is_dist():\n    global n\n    n += 1\n    return False\n"
+ASKS = "def is_dist():\n    return torch.distributed.is_initialized()\n"
+
+
+@pytest.mark.parametrize(
+    ("test", "made"),
+    [("kw.pop('dist', False)", ""), ("is_dist()", COUNTS), ("(c := is_dist())", ASKS), ("next(kw.values()).pop()", "")],
+)
+def test_a_condition_that_does_more_than_ask_is_still_met(test, made):
+    before = f"{HEAD}{made}s = DistributedSampler(d) if {test} else None\ntrain = DataLoader(d, sampler=s, **kw)\n"
+    after = f"{HEAD}{made}{test}\ntrain = DataLoader(d, **kw)\n"
+    check(before, after)
+
+
+@pytest.mark.parametrize(
+    ("test", "made"),
+    [("kw.get('dist', False)", ""), ("is_dist()", ASKS), ("args.dist", ""), ("torch.distributed.is_initialized()", "")],
+)
+def test_one_that_asks_goes_with_the_sampler(test, made):
+    before = f"{HEAD}{made}s = DistributedSampler(d) if {test} else None\ntrain = DataLoader(d, sampler=s, **kw)\nf()\n"
+    assert f"{test}\n" not in migrated(before).text.replace(made, "")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "train = DataLoader(d, sampler=DistributedSampler(d) if kw.pop('dist') else None, **kw)\n",
+        "s = DistributedSampler(d) if kw.pop('dist') else RandomSampler(d)\ntrain = DataLoader(d, sampler=s, **kw)\n",
+    ],
+)
+def test_where_no_statement_can_stay_the_sampler_is_that_of_one_process(source):
+    result = migrated(HEAD + source)
+    assert "num_replicas=1, rank=0" in result.text and "kw.pop('dist')" in result.text
+    assert any("does more than ask" in n.message for n in result.attention)
+
+
+def test_a_branch_of_which_the_condition_counts_keeps_it():
+    branches = "if is_dist():\n    s = DistributedSampler(d)\nelse:\n    s = RandomSampler(d)\n"
+    result = migrated(f"{HEAD}{COUNTS}{branches}train = DataLoader(d, sampler=s)\n")
+    assert "if is_dist():\n" in result.text

@@ -145,7 +145,10 @@ class PlainBranches(UnreadBranches):
 
     def _decided(self, facts: Facts, test: ast.expr) -> Known | None:
         known = self.worlds.plain(test)
-        if known is None or not only_asks(facts.names, _without_local_calls(test, self.worlds)):
+        asked = test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else test
+        if known is None or self.worlds.counts_cards(asked):  # `if args.n_gpu:` asks whether there is one
+            return None
+        if not only_asks(facts.names, _without_local_calls(test, self.worlds)):
             return None
         return None if any(self._seeds(facts, n) for n in walk(test)) else known
 

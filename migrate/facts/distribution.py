@@ -14,7 +14,7 @@ from .environment import ASKING, LAUNCHED_WITH, NAMES, demands, is_environment, 
 from .gathered import ALONE, ALONE_VALUES, TO_ONE
 from .handles import statements_of
 from .nodes import walk
-from .process_names import LAUNCHED, RANKS, WORLDS, D
+from .process_names import CARDS, LAUNCHED, RANKS, WORLDS, D
 from .runtime_names import runtime_name
 from .script import Facts, once_a_file
 from .started import Started, started
@@ -43,7 +43,6 @@ GATHERS = {
 }  # fmt: skip
 # these divide optimizers and gradients over a process group of the script's own
 SHARDED = ("fairscale.optim.", "fairscale.nn.data_parallel.")
-CARDS = ("torch.cuda.device_count", "torch.accelerator.device_count")
 SPAWN = {"torch.multiprocessing.spawn"}
 SAMPLER = "torch.utils.data.DistributedSampler"
 PROCESSES = re.compile(r"distributed|DistributedSampler|DataParallel|\.spawn\b|apex|horovod")
@@ -244,7 +243,9 @@ class Distribution(WrappedModels):
             value = "0" if full in RANKS else "1" if full in WORLDS else self._backend_shown(c)
             if value is None and isinstance(c.func, ast.Name) and c.func.id == "int" and len(c.args) == 1:
                 value = _as_int(self._environment(c.args[0]))
-            if value is None and ((full in CARDS and self._gives_world(c)) or self.facts.worlds.counts_started(c)):
+            if value is None and full in CARDS and self._gives_world(c):
+                value = f"min(1, {self.facts.text.get(c)})" if self._counts_cards(c) else "1"
+            if value is None and self.facts.worlds.counts_started(c):
                 value = "1"
             if value is None and full in LAUNCHED:
                 value = "False"
@@ -378,6 +379,13 @@ class Distribution(WrappedModels):
             return any(argument_at(s, "args", 1) is up for s in self.spawns) and ast.unparse(c) in started
         targets = up.targets if isinstance(up, ast.Assign) else []
         return any(WORLD_NAME.match(last_name(t)) or ast.unparse(t) in started for t in targets)
+
+    def _counts_cards(self, c: ast.Call) -> bool:
+        """`args.n_gpu = torch.cuda.device_count()`, 0 on the CPU: not how many processes a machine has."""
+        up = self.facts.scopes.parents.get(c)
+        targets = up.targets if isinstance(up, ast.Assign) else []
+        names = [last_name(t).lower() for t in targets]
+        return not self.spawns and any("gpu" in name and "per" not in name for name in names)
 
 
 def is_none(node: ast.AST) -> bool:

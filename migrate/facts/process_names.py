@@ -9,6 +9,7 @@ WORLDS = {D + "get_world_size", H + "size", H + "local_size", H + "cross_size"}
 # what a plain script says no to; of what Horovod was built with it is asked for such a script's sake alone
 BUILT = {H + n for n in ("nccl_built", "mpi_built", "gloo_built", "ccl_built", "ddl_built", "cuda_built", "rocm_built",
                          "mpi_enabled", "gloo_enabled", "mpi_threads_supported")}  # fmt: skip
+CARDS = ("torch.cuda.device_count", "torch.accelerator.device_count")
 LAUNCHED = {D + "is_initialized", D + "is_torchelastic_launched", H + "is_initialized"} | BUILT
 # by whom a process is launched: torch's launchers, MPI, Slurm
 RANK_VARIABLES = {"RANK", "LOCAL_RANK", "NODE_RANK", "GROUP_RANK", "SLURM_PROCID", "SLURM_LOCALID",

@@ -18,7 +18,7 @@ from .constants_elsewhere import keys_of
 from .environment import ASKING, is_environment
 from .given_values import GivenValues, by_name, rank_by_name
 from .nodes import children, walk
-from .process_names import LAUNCHED, RANK_NAME, RANK_VARIABLES, RANKS, WORLD_NAME, WORLD_VARIABLES, D
+from .process_names import CARDS, LAUNCHED, RANK_NAME, RANK_VARIABLES, RANKS, WORLD_NAME, WORLD_VARIABLES, D
 from .process_names import WORLDS as WORLD_CALLS
 from .reached import Reached
 from .world import DEAD, NEXT_NODE, PEERS, PLAIN, Known, World
@@ -187,16 +187,30 @@ class Worlds:
     def _asks_for_cards(self, node: ast.Compare, world: World) -> bool:
         """`n_gpus > 0`, of a number that is 0 where nothing else is said: whether there is a card, and no process."""
         left, right = node.left, node.comparators[0]
+        asks, than = OPERATORS[type(node.ops[0])], getattr(right, "value", None)
+        if world.launched or not isinstance(than, int) or asks(0, than) is asks(1, than):
+            return False
+        if self.counts_cards(left):
+            return True
         name = _last(left)
-        if world.launched or "gpu" not in name.lower() or not WORLD_NAME.match(name):
+        if "gpu" not in name.lower() or not WORLD_NAME.match(name):
             return False
         option = self.given.options.get(name) if isinstance(left, ast.Attribute) else None
         scope = self.facts.scopes.scope_of(left).lookup(name) if isinstance(left, ast.Name) else None
         f = scope.node if scope is not None else None
         default = default_of(f, name) if isinstance(f, ast.FunctionDef) else None
         none = option.default if option is not None else default.value if isinstance(default, ast.Constant) else None
-        asks, than = OPERATORS[type(node.ops[0])], getattr(right, "value", None)
-        return none == 0 and isinstance(than, int) and asks(0, than) is not asks(1, than)
+        return none == 0
+
+    def counts_cards(self, node: ast.expr) -> bool:
+        """`args.n_gpu` of `args.n_gpu = torch.cuda.device_count()`: none are there where the script runs on the CPU."""
+        scope = self.facts.scopes.scope_of(node).lookup(node.id) if isinstance(node, ast.Name) else None
+        values: list[ast.expr] = []
+        if isinstance(node, ast.Name) and scope is not None:
+            values = self.facts.devices.assigned(node.id, scope) or []
+        elif isinstance(node, ast.Attribute):
+            values = self.facts.devices.attribute_values.get(node.attr, [])
+        return any(isinstance(v, ast.Call) and self.facts.names.resolve(v.func) in CARDS for v in values)
 
     def _call(self, call: ast.Call, world: World) -> Known | None:
         full = self.facts.names.resolve(call.func)
@@ -208,7 +222,7 @@ class Worlds:
             return Known(world.launched, True)
         if full == D + "is_available" and world.launched:
             return Known(True, True)
-        if full in ("torch.cuda.device_count", "torch.accelerator.device_count"):
+        if full in CARDS:
             return Known(world.size, True) if self._counts_processes(call) else None
         if full in ASKING:
             return self._environment(call, world)

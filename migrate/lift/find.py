@@ -18,6 +18,7 @@ from .backwards import training_backwards
 from .fixed_sizes import fixed_size
 from .gradient_hooks import changed_gradients
 from .hopeless import outside
+from .joined_batches import joined_batches
 from .loaders import counts_with_bar, is_loader, is_progress, iterates_loader, values_of
 from .manual import given_gradient, manual_optimization
 from .mixed_batches import mixed_batches
@@ -343,6 +344,7 @@ def _whole(facts: Facts, train: DataPass, step: Optimization) -> CannotLift | No
         or fixed_size(facts, train)
         or padded_batches(facts)
         or mixed_batches(facts)
+        or joined_batches(facts, train)
         or given_gradient(facts, train)
         or by_sample(facts)
         or changed_gradients(facts)

@@ -135,16 +135,29 @@ class Once(Codemod):
         return any(file_written(facts, call) is not None for call in facts.walk(ast.Call))
 
     def each_writes(self, facts: Facts) -> Iterator[Note]:
-        """What every process writes in a file that others import, where they read it again."""
+        """What every process writes in a file that others import: where they read it again, or a step comes to it."""
         for call in facts.walk(ast.Call):
             written = file_written(facts, call)
-            if written is None or not written.read_again or not self._saves_once(facts, call):
+            if written is None or not self._saves_once(facts, call) or self._written(facts, call, written) is not None:
                 continue
-            apart = not written.is_given or _course_of(facts, call) in facts.apart_elsewhere
-            if apart and in_course(facts, call) and self._written(facts, call, written) is None:
+            course = _course_of(facts, call)
+            stepped = course in facts.apart_elsewhere
+            if not written.read_again:
+                told, why = (
+                    stepped and written.is_given,
+                    "where not each has files of its own, one may write over another's",
+                )
+            elif in_course(facts, call):
+                told, why = stepped or not written.is_given, "and it is read again: one may find another's half"
+            else:
+                told, why = (
+                    stepped or course in facts.together_elsewhere,
+                    "and it may be read again: one may find another's half",
+                )
+            if told:
                 line, column, _, _ = facts.text.key(call)
-                says = "every process that comes here writes it, and it is read again: one may find another's half"
-                yield Note(line, column + 1, self.code, f"`{facts.short(call)}`: {says}")
+                says = f"`{facts.short(call)}`: every process that comes here writes it, {why}"
+                yield Note(line, column + 1, self.code, says)
 
     def each_answers(self, facts: Facts) -> Iterator[Note]:
         """Questions for paths of a file that others import, where it does not show that every process asks them."""

@@ -56,7 +56,8 @@ def is_back_from_cpu(facts: Facts, node: ast.expr) -> bool:
     That may stand in a branch, `if use_cuda: model.cpu()`, or at the end of the round before.
     """
     parents, up = facts.scopes.parents, facts.scopes.parents.get(node)
-    if not isinstance(node, (ast.Name, ast.Attribute)) or not (isinstance(up, ast.Attribute) and up.attr in MOVES):
+    base = _switched(node)
+    if not isinstance(base, (ast.Name, ast.Attribute)) or not (isinstance(up, ast.Attribute) and up.attr in MOVES):
         return False
     if "cpu" not in facts.attributes and not facts.devices.hosts.names_host:
         return False
@@ -66,7 +67,9 @@ def is_back_from_cpu(facts: Facts, node: ast.expr) -> bool:
             if isinstance(n.func, ast.Attribute) and _owner(n.func.value) == name:
                 alone = n is before.value
                 if goes_to_cpu(facts, n) and (
-                    _only_named(n, parents) or (alone and (not again or _is_network(facts, before, name)))
+                    _only_named(n, parents)
+                    or (alone and (not again or _is_network(facts, before, name)))
+                    or (not alone and _is_used_as_network(facts, _switched(n.func.value)))
                 ):
                     return True
                 if n.func.attr in MOVES and alone:
@@ -105,6 +108,15 @@ def _is_network(facts: Facts, s: ast.Expr | ast.Assign, name: str) -> bool:
     return scope is not None and facts.placed.used_as_module(name, scope)
 
 
+def _is_used_as_network(facts: Facts, node: ast.expr) -> bool:
+    """The model of `torch.save(model.cpu(), path)`, which is brought there itself, wherever that stands."""
+    if isinstance(node, ast.Name):
+        scope = facts.scopes.scope_of(node).lookup(node.id)
+        return scope is not None and facts.placed.used_as_module(node.id, scope)
+    named = (a for method in MODULE_METHODS - {"forward", "train", "eval"} for a in facts.attributes.get(method, ()))
+    return any(spelled(a.value) == spelled(node) for a in named)
+
+
 def is_moved(facts: Facts, name: str, scope: Scope) -> bool:
     """`batches.cuda()`, `Variable(batches).float().cuda()`: no loader has that, whatever it is called."""
     return any(_moves_tensor(facts, read) for read in facts.scopes.reads(name, scope))
@@ -126,9 +138,14 @@ def _is_of_torch(facts: Facts, call: ast.Call) -> bool:
 
 def _owner(node: ast.expr) -> str:
     """`model` of `model.eval()`, and of `model.module`, which moves with it."""
+    return spelled(_switched(node)).removesuffix(".module")
+
+
+def _switched(node: ast.expr) -> ast.expr:
+    """`model` of `model.eval()`"""
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("eval", "train"):
         node = node.func.value
-    return spelled(node).removesuffix(".module")
+    return node
 
 
 def _only_named(call: ast.Call, parents: dict[ast.AST, ast.AST]) -> bool:

@@ -45,6 +45,7 @@ def imported_there(
             for name in _bound(s):
                 given.pop(name, None)
             given.update(dict.fromkeys(_devices(there, s), f"{stem}.device"))  # by any name
+            given.update(_other_names(there, s))
     return {name: full for name, full in given.items() if not name.startswith("_")}
 
 
@@ -53,6 +54,18 @@ def _devices(there: Facts, s: ast.stmt) -> set[str]:
     if not (isinstance(s, ast.Assign) and there.devices.is_device(s.value)):
         return set()
     return {t.id for t in s.targets if isinstance(t, ast.Name)}
+
+
+def _other_names(there: Facts, s: ast.stmt) -> dict[str, str]:
+    """`Tensor = torch.FloatTensor`, and what chooses between that and the same type of a card, which becomes that."""
+    target = s.targets[0] if isinstance(s, ast.Assign) and len(s.targets) == 1 else None
+    if not isinstance(s, ast.Assign) or not isinstance(target, ast.Name):
+        return {}
+    values = [s.value.body, s.value.orelse] if isinstance(s.value, ast.IfExp) else [s.value]
+    names = {(there.names.resolve(v) or "").replace("torch.cuda.", "torch.") for v in values}
+    full = names.pop() if len(names) == 1 else ""
+    once = len(there.scopes.module.stores.get(target.id, ())) == 1
+    return {target.id: full} if once and full.startswith("torch.") and full.endswith("Tensor") else {}
 
 
 def _names(s: ast.Import | ast.ImportFrom) -> dict[str, str]:

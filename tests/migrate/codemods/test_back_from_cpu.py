@@ -41,6 +41,8 @@ SAVE = "torch.save(model.state_dict(), 'm.pth')"
         ("pass", f"if use_cuda:\n    model.cpu()\n    {SAVE}\nmodel.to(device)"),
         ("pass", f"model.cpu()\n{SAVE}\nif use_cuda:\n    model.cuda()"),
         ("pass", f"with torch.no_grad():\n    model = model.to('cpu')\n{SAVE}\nmodel = model.to(device)"),
+        ("pass", "torch.save(model.cpu(), 'm.pth')\nmodel.to(device)"),
+        ("pass", "torch.save({'net': model.eval().cpu()}, 'm.pth')\nmodel.train().to(device)"),
         ("model.to(device)", f"model.cpu()\n{SAVE}"),
         ("model = model.to(device)", f"model = model.cpu()\n{SAVE}"),
         ("if use_cuda:\n    model.cuda()", f"if use_cuda:\n    model.cpu()\n{SAVE}"),
@@ -56,6 +58,7 @@ def test_it_goes_back(tmp_path, first, last):
     "text",
     [
         "def f(net, x, flag):\n    if flag:\n        x = x.cuda()\n    return net(x).cpu()\n",
+        "def f(net, out):\n    kept.append(out.cpu())\n    out = out.cuda()\n    y = net(out)\n",
         "def f(net, out):\n    y = out.cpu()\n    x = 2\n    net.cuda()\n",
         "def f(net):\n    def other():\n        net.cpu()\n    net.cuda()\n",
         "def f(net, flag):\n    net.cpu()\n    net.cuda()\n    if flag:\n        net.cuda()\n",

@@ -145,3 +145,51 @@ def test_where_not_all_may_come_it_is_told(tmp_path, step, epoch):
     told = [n.message for n in library.report.attention if n.code == "PTM410"]
     assert any("`open(path, 'wb')`: every process that comes here writes it" in m for m in told)
     assert "rank_zero" not in library.data.decode()
+
+
+KEEPS = """
+import json, os
+class Stats:
+    def __init__(self, path):
+        self.path, self.rows = path, []
+        if os.path.isfile(path):
+            with open(path) as f:
+                self.rows = json.load(f)
+    def keep(self, row):
+        self.rows.append(row)
+        with open(self.path, 'w') as f:
+            json.dump(self.rows, f)
+"""
+SAYS = """
+def say(net, path):
+    with open(path, 'w') as f:
+        f.write(str(net))
+def unused(net, path):
+    with open(path, 'w') as f:
+        f.write(str(net))
+"""
+
+
+@pytest.mark.parametrize(
+    ("step", "epoch", "told"),
+    [
+        ("say(net, 'net.txt')", "pass", ["`open(path, 'w')`: every process that comes here writes it, where not each"]),
+        ("pass", "say(net, 'net.txt')", []),
+        (
+            "pass",
+            "stats.keep(epoch)",
+            ["`open(self.path, 'w')`: every process that comes here writes it, and it may be"],
+        ),
+        ("pass", "pass", []),
+    ],
+)
+def test_what_a_step_or_an_object_writes_in_another_file(tmp_path, step, epoch, told):
+    keeps = "stats" in epoch
+    (tmp_path / "says.py").write_text(KEEPS if keeps else SAYS)
+    main = MAIN.replace("library import keep, kept", f"says import {'Stats' if keeps else 'say'}").replace("STEP", step)
+    begins = "stats = Stats('stats.json')" if keeps else "pass"
+    main = main.replace("keep('data.pkl', torch.randn(8, 4))", begins).replace("EPOCH", epoch)
+    (tmp_path / "main.py").write_text(main.replace("kept('data.pkl')", "torch.randn(8, 4)"))
+    done = {m.path.stem: m for m in migrate_all(collect([tmp_path / "main.py"]), Options())}
+    notes = [n.message for n in done["says"].report.attention if n.code == "PTM410"]
+    assert len(notes) == len(told) and all(n.startswith(t) for n, t in zip(notes, told, strict=True))

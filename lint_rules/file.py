@@ -9,6 +9,7 @@ from functools import cached_property
 from ptmigrate.migrate.facts.loops import EVALUATES, Hot, Loops
 from ptmigrate.migrate.facts.names import Names
 from ptmigrate.migrate.facts.nodes import Nodes, walk
+from ptmigrate.migrate.facts.own_methods import PYTHONS
 
 from .about.classes import Classes
 from .about.ranks import Ranks
@@ -65,8 +66,8 @@ class File:
 
     @cached_property
     def own_methods(self) -> set[str]:
-        """The names of methods of classes that derive from nothing, for which the facts are asked."""
-        plain = [c for c in self.nodes.of(ast.ClassDef) if not c.bases]
+        """The names of methods of classes that derive from none of a library's, for which the facts are asked."""
+        plain = [c for c in self.nodes.of(ast.ClassDef) if all(getattr(b, "id", "") in PYTHONS for b in c.bases)]
         return {s.name for c in plain for s in c.body if isinstance(s, ast.FunctionDef)}
 
     @cached_property

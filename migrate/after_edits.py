@@ -50,8 +50,7 @@ def completed(result: Result, original: Facts, text: str, mended: str, options: 
     after = _where_cuda_is(result, original, after, text, options, is_script)
     _without_imports(result, original, after, options, is_script)
     line = (lambda n: n) if after.text.text == text else line_map(after.text.text, text)
-    itself = is_script and result.plan in ("none", "definitions") and not (options.of_lifted or original.by_hand)
-    result.attention += left_over(after, result.attention, line, _still_wanted(options), itself)
+    result.attention += left_over(after, result.attention, line, _still_wanted(options))
     if result.plan in ("module", "manual") and '"cpu"' in after.text.text:
         result.attention[:] = without_cards(after, result.attention)
     if result.plan in ("module", "manual") and OWN_MOVER.search(text):

@@ -6,13 +6,11 @@ lint; it is asked here only, and when a result is there.
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING
 
-from .facts.asked_machine import asks_machine
 from .facts.nodes import walk
 from .facts.script import Facts
 from .facts.source import Source, SourceError
@@ -25,18 +23,12 @@ if TYPE_CHECKING:
 # device, pickling, distribution; tensors copied to the host at every step, which no edit takes away
 THEMES = ("PTM1", "PTM2", "PTM4", "PTM304", "PTM305")
 NUMBERED = re.compile(r"cuda:\d")  # that a device stays says nothing of which one it is
-PLACED = "PTM101"
 NOT_READ = "PTM707"
 ALONE = ("PTM700", "PTM704")  # of the lift, and why a file is refused: nothing else is to be said of such a line
 
 
-def left_over(
-    facts: Facts, told: list[Note], line: Callable[[int], int], wants: Callable[[str], bool], itself: bool = False
-) -> list[Note]:
-    """Notes of the result's findings, at the lines of the original; none where its theme is told of at that line.
-
-    `itself`: the script trains nothing, and goes on placing things where it asks for CUDA first.
-    """
+def left_over(facts: Facts, told: list[Note], line: Callable[[int], int], wants: Callable[[str], bool]) -> list[Note]:
+    """Notes of the result's findings, at the lines of the original; none where its theme is told of at that line."""
     from ptmigrate.lint_rules.file import File
 
     text = facts.text.text
@@ -47,11 +39,8 @@ def left_over(
     known = {(n.line, n.code[:4]) for n in told}
     same = {(n.line, n.code) for n in told}
     alone = {n.line for n in told if n.code in ALONE}
-    asked = _where_asked(facts) if itself else ()
     notes = []
     for f in findings:
-        if f.code == PLACED and (f.line, f.column) in asked:
-            continue
         at = line(f.line)
         by_number = NUMBERED.search(f.message) is not None and (at, f.code) not in same
         says_enough = ((at, f.code[:4]) in known and not by_number) or at in alone
@@ -59,16 +48,6 @@ def left_over(
             continue
         notes.append(at_line(Note(f.line, f.column, f.code, f.message), line))
     return notes
-
-
-def _where_asked(facts: Facts) -> set[tuple[int, int]]:
-    """The places of each `x.cuda()` below a question for CUDA."""
-    found = set()
-    for call in facts.calls_of("cuda"):
-        around = [up.test for up in facts.scopes.ancestors(call) if isinstance(up, (ast.If, ast.IfExp))]
-        if any(asks_machine(facts, test) for test in around):
-            found.add((facts.text.key(call)[0], facts.text.key(call)[1] + 1))
-    return found
 
 
 def _not_read(facts: Facts) -> Note:

@@ -102,6 +102,13 @@ class HardCodedDevice(Rule):
         """,
         """
         import torch
+        class Store(dict):
+            def cuda(self):
+                return "mine"
+        print(Store(a=torch.ones(1)).cuda())
+        """,
+        """
+        import torch
         wanted = getattr(args, "cuda", False)
         half = getattr(x, "to")(torch.float16)
         moved = torch.Tensor.to(x, y.device)

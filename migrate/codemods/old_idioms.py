@@ -199,8 +199,7 @@ class DataZero(Codemod):
             named = any(k.arg in ("input", "target") for k in owner.keywords)
             if not (owner.args or named) or (f is owner.func and last[:1].isupper()):
                 return False  # it makes one
-            given = [k for c in (owner, owner.func) if isinstance(c, ast.Call) for k in c.keywords]
-            each = any(k.arg in ("reduce", "reduction") for k in given)
+            each = any(_may_give_each(facts, c) for c in (owner, owner.func) if isinstance(c, ast.Call))
             return not each and (bool(GIVES_LOSS.search(last.lower())) or _is_criterion(facts, f))
         if isinstance(owner, ast.Subscript):
             key = getattr(owner.slice, "value", None)
@@ -227,7 +226,7 @@ def _given(facts: Facts, name: ast.expr) -> list[ast.expr]:
 def _is_criterion(facts: Facts, f: ast.expr) -> bool:
     """`ce` of `ce = nn.CrossEntropyLoss()`, which gives one number."""
     made = [v for v in _given(facts, f) if isinstance(v, ast.Call)]
-    each = (v for v in made if len(v.args) > 1 or any(k.arg in ("reduce", "reduction") for k in v.keywords))
+    each = (v for v in made if _may_give_each(facts, v))
     names = [facts.names.resolve(v.func) or "" for v in made]
     losses = all(n.startswith("torch.nn.") and n.endswith("Loss") for n in names)
     return bool(made) and losses and not any(True for _ in each)
@@ -358,8 +357,23 @@ def _is_each(facts: Facts, owner: ast.AST) -> bool:
     made = facts.devices.assigned(owner.id, scope) if scope is not None else None  # type: ignore[attr-defined]
     if any(isinstance(v, ast.Call) and _is_each(facts, v.func) for v in made or ()):
         return True
-    keywords = [k for v in made or () if isinstance(v, ast.Call) for k in v.keywords]
-    return any(k.arg in ("reduce", "reduction") and getattr(k.value, "value", 0) in (False, "none") for k in keywords)
+    asked = (a for v in made or () if isinstance(v, ast.Call) for a in _asked_of(facts, v))
+    return any(getattr(a, "value", 0) in (False, "none") for a in asked)
+
+
+def _may_give_each(facts: Facts, call: ast.Call) -> bool:
+    """Whether a loss, or what makes one, may be asked for a number of each sample."""
+    sure = (True, None, "mean", "sum", "elementwise_mean")
+    return any(not isinstance(a, ast.Constant) or a.value not in sure for a in _asked_of(facts, call))
+
+
+def _asked_of(facts: Facts, call: ast.Call) -> list[ast.expr]:
+    """What a call gives `reduce` and `reduction`, by name or by its place; what it spreads, which may hold them."""
+    parameters = _parameters(facts.names.resolve(call.func) or "")
+    starred = [a for a in call.args if isinstance(a, ast.Starred)]
+    placed = dict(zip(parameters, call.args, strict=False)) if not starred else {}
+    given = [k.value for k in call.keywords if k.arg in ("reduce", "reduction", None)]
+    return [*starred, *given, *(placed[n] for n in ("reduce", "reduction") if n in placed)]
 
 
 def _detached(place: int, facts: Facts, value: ast.expr | None, is_new: bool) -> Any:

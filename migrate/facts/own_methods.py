@@ -12,9 +12,14 @@ if TYPE_CHECKING:
     from .script import Facts
 
 
+PYTHONS = ("object", "dict", "list", "tuple", "set", "str", "int", "float", "Exception")
+
+
 def own_methods(facts: Facts, func: ast.Attribute) -> list[Function]:
-    """The methods that a call of `func` may be one of: those of classes that derive from none but this file's."""
-    plain = (c for c in facts.walk(ast.ClassDef) if not c.bases)
+    """The methods that a call of `func` may be one of: those of classes that derive from none but this file's, or
+    from one of Python's own: `class Store(dict):`.
+    """
+    plain = (c for c in facts.walk(ast.ClassDef) if all(getattr(b, "id", "") in PYTHONS for b in c.bases))
     own = {c: m for c in plain if (m := facts.classes.methods(c).get(func.attr)) is not None}
     movers = facts.devices.own_movers
     above = [movers.above(c) for c in (movers.kinds(func.value) if own else ())]

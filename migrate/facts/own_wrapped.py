@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Collection
 from functools import cached_property
 from typing import TypeGuard
 
@@ -59,6 +60,19 @@ class OwnWrapped:
         made = any(s.lineno < a.lineno for s in stores)
         return made and not looped and bool(wrapping) and all(s.lineno > a.lineno for s in wrapping)
 
+    def is_of_bare(self, a: ast.Attribute, wrappers: Collection[str]) -> bool:
+        """`net.module` in the branch where `isinstance(net, DataParallel)` does not hold: the net's own."""
+        child: ast.AST = a
+        for up in self.facts.scopes.ancestors(a) if self._are_there else ():
+            if isinstance(up, (ast.If, ast.IfExp)) and child is not up.test:
+                negated = isinstance(up.test, ast.UnaryOp) and isinstance(up.test.op, ast.Not)
+                asked = up.test.operand if negated else up.test  # type: ignore[attr-defined]
+                first = child is up.body if isinstance(up, ast.IfExp) else child in up.body
+                if first is negated and _asks_kind(self.facts, asked, a.value, wrappers):
+                    return True
+            child = up
+        return False
+
     @cached_property
     def wraps_always(self) -> bool:
         return self._are_there and self.in_any_case
@@ -83,6 +97,14 @@ class OwnWrapped:
             ):
                 found |= {getattr(t, "attr", getattr(t, "id", "")) for t in s.targets}
         return found
+
+
+def _asks_kind(facts: Facts, asked: ast.expr, of: ast.expr, wrappers: Collection[str]) -> bool:
+    """`isinstance(net, nn.DataParallel)`, of one of these or of several."""
+    if not (isinstance(asked, ast.Call) and getattr(asked.func, "id", "") == "isinstance" and len(asked.args) == 2):
+        return False
+    kinds = asked.args[1].elts if isinstance(asked.args[1], ast.Tuple) else [asked.args[1]]
+    return ast.unparse(asked.args[0]) == ast.unparse(of) and any(facts.names.resolve(k) in wrappers for k in kinds)
 
 
 def _has_own(text: str) -> bool:

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from .script import Facts
 
 SEVERAL = set("meshgrid chunk split tensor_split unbind broadcast_tensors sort topk max min svd qr eigh unique".split())
+ALWAYS_SEVERAL = ("meshgrid", "chunk", "split", "tensor_split", "unbind", "broadcast_tensors")
 
 
 def taken_apart(facts: Facts, call: ast.expr) -> ast.expr | None:

@@ -18,7 +18,7 @@ from .kept_made import KeptMade
 from .loops import MODEL_NAME
 from .nodes import walk
 from .placed import LIKE, MAKES_TENSORS
-from .several import taken_apart
+from .several import ALWAYS_SEVERAL, taken_apart
 from .tensor_methods import FUNCTIONS, METHODS, ONE_WITHOUT_ARGUMENTS, VIEWS
 
 if TYPE_CHECKING:
@@ -179,6 +179,8 @@ class Tensors:
         if full in SPARSE:  # no buffer: DDP broadcasts dense ones alone
             return not kept and any(self._is(a, kept) for a in given_to(call))
         *package, name = full.split(".")
+        if package == ["torch", "nn", "init"]:  # nn.init.xavier_uniform_(torch.empty(3, 4)) gives that
+            return bool(call.args) and self._is(call.args[0], kept)
         one = name in FUNCTIONS or full in LIKE or name in ("max", "min")
         if package not in (["torch"], ["torch", "nn", "functional"], ["torch", "linalg"], ["torch", "fft"]) or not one:
             return False
@@ -188,7 +190,18 @@ class Tensors:
         for a in given_to(call):
             part = a.elt if isinstance(a, (ast.ListComp, ast.GeneratorExp)) else a
             values += a.elts if isinstance(a, (ast.Tuple, ast.List)) else [part]
-        return any(self._is(v, kept) for v in values)
+        return any(self._is(of if (of := self._of_several(v)) is not None else v, kept) for v in values)
+
+    def _of_several(self, value: ast.expr) -> ast.expr | None:
+        """What `torch.stack(torch.meshgrid(rows, columns))` is of, by a name, too; None for any other value."""
+        value = value.value if isinstance(value, ast.Starred) else value
+        if isinstance(value, ast.Name):
+            home = self.facts.scopes.scope_of(value).lookup(value.id)
+            made = (self.facts.devices.assigned(value.id, home) or []) if home is not None else []
+            value = made[0] if len(made) == 1 else value
+        package = (self.facts.names.resolve(value.func) or "") if isinstance(value, ast.Call) else ""
+        name = package.rpartition(".")[2] or getattr(getattr(value, "func", None), "attr", "")
+        return taken_apart(self.facts, value) if name in ALWAYS_SEVERAL else None
 
     def _results(self, call: ast.Call, kept: bool) -> list[ast.expr] | None:
         """What a method or function of the file gives back; None where it is not one, or does not show."""

@@ -126,7 +126,7 @@ class WrappedModels:
         return OwnWrapped(self.facts, self.wrapped)
 
     def _is_own(self, a: ast.Attribute) -> bool:
-        if self._own.is_above(a):
+        if self._own.is_above(a) or self._own.is_of_bare(a, WRAPPERS):
             return True
         asked = self._own.asked_of(a)
         return asked is not None and self._own.may_answer(asked, last_name(a.value))

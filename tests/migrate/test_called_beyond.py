@@ -155,12 +155,6 @@ torch.manual_seed(0)
 data = [(torch.randn(4), torch.randn(1)) for i in range(20)]
 Fitter(torch.nn.Linear(4, 1), data, data[:9]).fit()
 """
-DERIVED = """
-
-class Checked(Fitter):
-    def check(self):
-        self._run_batch(torch.ones(1, 4), torch.ones(1), False)
-"""
 
 
 def test_what_a_class_calls_of_its_own_where_it_was_is_no_call_of_another_file(tmp_path):
@@ -170,11 +164,28 @@ def test_what_a_class_calls_of_its_own_where_it_was_is_no_call_of_another_file(t
     assert done["train.py"].plan == "module"
 
 
-def test_a_class_that_derives_from_it_calls_it(tmp_path):
-    (tmp_path / "fitter.py").write_text(PASSES)
-    (tmp_path / "checked.py").write_text("import torch\nfrom fitter import Fitter" + DERIVED)
-    (tmp_path / "train.py").write_text(
-        FITS + "import checked\nchecked.Checked(torch.nn.Linear(4, 1), data, data).check()\n"
-    )
-    done = {m.path.name: m.result for m in migrate_all(collect([tmp_path / "train.py"]), Options())}
-    assert "def _run_batch" in done["train.py"].text + done["fitter.py"].text
+DERIVED = {
+    "itself": "from fitter import Fitter\n\nclass Mine(Fitter):\n",
+    "by its module": "import fitter\n\nclass Mine(fitter.Fitter):\n",
+    "by a class between": "from fitter import Fitter\n\nclass Between(Fitter):\n    pass\n\nclass Mine(Between):\n",
+}
+TESTS = "    def all(self):\n        self.train()\n        print(self.test())\nMine().all()\n"
+
+
+@pytest.mark.parametrize("derived", DERIVED)
+def test_a_class_that_derives_from_it_calls_it(tmp_path, derived):
+    after = migrated(tmp_path / "project", DERIVED[derived] + TESTS, CALLS["method"])
+    assert "(Module)" in after and "    def test(self, says" in after
+
+
+NOT_ITS_OWN = {
+    "the second argument": "class S:\n    def all(self, it):\n        print(it.test())\nS().all(fitter)\n",
+    "of a static method": "class S:\n    @staticmethod\n    def all(it):\n        print(it.test())\nS.all(fitter)\n",
+    "a name bound anew": "class S:\n    def all(self):\n        self = fitter\n        print(self.test())\nS().all()\n",
+}
+
+
+@pytest.mark.parametrize("call", NOT_ITS_OWN)
+def test_what_is_no_object_of_the_class_that_calls_it_may_be_one_of_it(tmp_path, call):
+    after = migrated(tmp_path / "project", FIT + NOT_ITS_OWN[call], CALLS["method"])
+    assert "(Module)" in after and "    def test(self, says" in after

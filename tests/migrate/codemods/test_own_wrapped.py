@@ -75,3 +75,25 @@ def test_above_the_wrapping_it_is_the_own_one():
 )
 def test_below_a_wrapping_it_is_what_was_wrapped(above):
     assert "net.bias.data.zero_()" in migrated(HEAD + OWN + above).text
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "n = net.module.in_features if not isinstance(net, nn.DataParallel) else 0\n",
+        "if isinstance(net, nn.DataParallel):\n    n = 0\nelse:\n    n = net.module.in_features\n",
+    ],
+)
+def test_where_the_script_has_no_wrapper_at_hand_it_is_the_own_one(asked):
+    assert "net.module.in_features" in migrated(HEAD + OWN + SOMETIMES + asked + "f(n)\n").text
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "n = net.module.in_features if isinstance(net, nn.DataParallel) else 0\n",
+        "if not isinstance(net, nn.DataParallel):\n    n = 0\nelse:\n    n = net.module.in_features\n",
+    ],
+)
+def test_where_it_has_one_it_is_the_wrappers(asked):
+    assert "net.module.in_features" not in migrated(HEAD + OWN + SOMETIMES + asked + "f(n)\n").text

@@ -32,6 +32,10 @@ def module(init: str, more: str = "", base: str = "nn.Module") -> str:
         ("self.a = torch.ones(3)\nself.a = self.a.view(1, 3)", 'self.register_buffer("a", torch.ones(3))\nself.a = self.a.view(1, 3)'),
         ("if x:\n    self.a = nn.Parameter(torch.ones(3))\nelse:\n    self.a = torch.ones(3)", 'if x:\n    self.a = nn.Parameter(torch.ones(3))\nelse:\n    self.register_buffer("a", torch.ones(3))'),
         ("self.a = torch.ones(3)\nif x:\n    self.a = nn.Parameter(self.a)", 'self.register_buffer("a", torch.ones(3))\nif x:\n    self.a = nn.Parameter(self.a)'),
+        ("self.a = torch.stack(torch.meshgrid(torch.arange(2), torch.arange(3)))", 'self.register_buffer("a", torch.stack(torch.meshgrid(torch.arange(2), torch.arange(3))))'),
+        ("g = torch.meshgrid(torch.arange(2), torch.arange(3))\nself.a = torch.stack(g, -1)", 'g = torch.meshgrid(torch.arange(2), torch.arange(3))\nself.register_buffer("a", torch.stack(g, -1))'),
+        ("self.a = torch.cat([*torch.ones(4).chunk(2)]).cuda()", 'self.register_buffer("a", torch.cat([*torch.ones(4).chunk(2)]))'),
+        ("self.a = nn.init.normal_(torch.empty(2, 2))", 'self.register_buffer("a", nn.init.normal_(torch.empty(2, 2)))'),
         ("self.a = torch.ones(1); self.n = 3", 'self.register_buffer("a", torch.ones(1)); self.n = 3'),
         ("self.a, self.b = torch.ones(1).cuda(), torch.eye(2, device='cuda')  # two", 'self.register_buffer("a", torch.ones(1)); self.register_buffer("b", torch.eye(2))  # two'),
         ("(self.a, self.b) = (torch.ones(1),\n    torch.ones(2)); self.n = 3", 'self.register_buffer("a", torch.ones(1)); self.register_buffer("b", torch.ones(2)); self.n = 3'),
@@ -627,3 +631,16 @@ def test_a_generic_class_is_a_module_like_others():
     text = GENERIC.replace("import torch\n", "import torch\nfrom typing import Generic, TypeVar\nT = TypeVar('T')\n", 1)
     result = migrated(text.replace("LINE", "self.kept = self.eye + torch.ones(3)"), select="PTM105").text
     assert 'self.register_buffer("kept", self.eye + torch.ones(3))' in result
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "self.a = nn.init.normal_(nn.Parameter(torch.empty(2, 2)))",
+        "self.a = torch.stack(self.grid(2))",
+        "self.a = torch.meshgrid(torch.arange(2), torch.arange(3))",
+        "self.a = torch.stack(torch.meshgrid(*rows))",
+    ],
+)
+def test_what_is_no_tensor_or_not_shown_to_be_one_is_no_buffer(line):
+    check_unchanged(module(line), select="PTM105")

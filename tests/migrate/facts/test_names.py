@@ -151,6 +151,16 @@ def loaders(source: str) -> list[str | None]:
         ("def make():\n    return data.DataLoader(d)\nfor data in make():\n    pass", [None]),
         ("if big:\n    data = 3\nloader = data.DataLoader(d)", [None]),
         ("loader = data.DataLoader(d)\ndef data():\n    pass", [None]),
+        ("first, second = data.DataLoader(d), data.DataLoader(e)\nfor data in first:\n    pass", [LOADER, LOADER]),
+        ("def fit():\n    from torch.utils import data\n    loader = data.DataLoader(d)\n    for data in loader:\n        pass", [LOADER]),
+        ("while d:\n    def fit():\n        from torch.utils import data\n        for data in data.DataLoader(d):\n            pass", [LOADER]),
+        ("while data.DataLoader(d):\n    break\nfor data in d:\n    pass", [LOADER]),
+        ("loader = data.DataLoader(d)\nfor data in loader:\n    pass\ndef show(x):\n    data = x", [LOADER]),
+        ("loader = data.DataLoader(d)\ndef take(x):\n    global data\n    data = x", [LOADER]),
+        ("try:\n    from mine import data\nexcept ImportError:\n    pass\nloader = data.DataLoader(d)\nfor data in loader:\n    pass", [None]),
+        ("def data():\n    pass\nloader = data.DataLoader(d)\nfor data in loader:\n    pass", [None]),
+        ("loader = data.DataLoader(d)\nfor data in loader:\n    pass\ndel data", [LOADER]),
+        ("for data, box[data.DataLoader] in d:\n    pass", [None]),
     ],
 )  # fmt: skip
 def test_a_name_that_is_read_above_all_else_that_binds_it(source, full):

@@ -286,6 +286,10 @@ CLOSES: dict[type, Callable[[Pass, Any, Any], Any]] = {
 def _as_tight(before: Any, after: Any) -> Any:
     """An operand in parentheses where it holds together less than the one before it did."""
     code = cst.Module([]).code_for_node
+    same = before.__class__ is after.__class__ and not before.lpar
+    operators = (getattr(before, "operator", None).__class__, getattr(after, "operator", None).__class__)
+    if same and operators[0] is operators[1]:  # the texts of a long sum are long
+        return after
     if after.lpar or tightness(code(after)) >= tightness(code(before)):
         return after
     return after.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 MAKES = MAKES_TENSORS - {"torch.load"}
 MAKES |= {f"torch.{n}_window" for n in ("hann", "hamming", "blackman", "bartlett", "kaiser")}
 MAKES |= {"torch.tril_indices", "torch.triu_indices", "torch.combinations", "torch.cartesian_prod"}
+MAKES |= {"torch.fft.fftfreq", "torch.fft.rfftfreq"}
+OF_TENSORS = ("torch", "torch.nn.functional", "torch.linalg", "torch.fft", "torch.special")
+PADS = ("torch.nn.utils.rnn.pad_sequence",)
 # where their values are
 SPARSE = {f"torch.sparse.{kind}Tensor" for kind in ("Float", "Double", "Half", "Long", "Int")}
 SPARSE |= {f"torch.sparse_{kind}_tensor" for kind in ("coo", "csr", "csc", "bsr", "bsc", "compressed")}
@@ -112,7 +115,8 @@ class Tensors:
             asks = any(isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for op in node.ops)
             return not asks and any(self._is(n, kept) for n in (node.left, *node.comparators))
         if isinstance(node, ast.Subscript):
-            return self._is(node.value, kept) or (not kept and self._kept_made.under_key(node))
+            of = taken_apart(self.facts, node.value)  # x.chunk(2)[0], x.max(1)[0]
+            return self._is(of or node.value, kept) or (not kept and self._kept_made.under_key(node))
         if isinstance(node, ast.IfExp):
             sides = [e for e in (node.body, node.orelse) if kept or not _is_none(e)]
             return bool(sides) and all(self._is(e, kept) for e in sides)
@@ -181,13 +185,15 @@ class Tensors:
         *package, name = full.split(".")
         if package == ["torch", "nn", "init"]:  # nn.init.xavier_uniform_(torch.empty(3, 4)) gives that
             return bool(call.args) and self._is(call.args[0], kept)
-        one = name in FUNCTIONS or full in LIKE or name in ("max", "min")
-        if package not in (["torch"], ["torch", "nn", "functional"], ["torch", "linalg"], ["torch", "fft"]) or not one:
+        one = name in FUNCTIONS or full in LIKE or name in ("max", "min") or package == ["torch", "special"]
+        if not (one and ".".join(package) in OF_TENSORS) and full not in PADS:
             return False
         if name in ("max", "min") and (len(call.args) != 1 or call.keywords):
             return False
         values: list[ast.expr] = []
         for a in given_to(call):
+            if isinstance(a, ast.Call) and getattr(a.func, "id", "") in ("tuple", "list") and len(a.args) == 1:
+                a = a.args[0]
             part = a.elt if isinstance(a, (ast.ListComp, ast.GeneratorExp)) else a
             values += a.elts if isinstance(a, (ast.Tuple, ast.List)) else [part]
         return any(self._is(of if (of := self._of_several(v)) is not None else v, kept) for v in values)
@@ -341,6 +347,8 @@ class Tensors:
     def _attribute(self, node: ast.Attribute, kept: bool) -> bool:
         if node.attr in VIEWS and not _is_self(node):
             return self._is(node.value, kept)
+        if node.attr in ("values", "indices") and (of := taken_apart(self.facts, node.value)) is not None:
+            return self._is(of, kept)  # x.sort().values
         holder = next((u for u in self.facts.scopes.ancestors(node) if isinstance(u, ast.ClassDef)), None)
         if not _is_self(node) or holder is None:
             return not kept and self._of_class(node)

@@ -385,7 +385,7 @@ class Rewriter:
         if not isinstance(loss, ast.Name):
             return True
         later = chunk.statements[chunk.statements.index(backward) + 1 :]
-        return loss.id in stored(later)
+        return loss.id in stored([s for s in later if not isinstance(s, ast.Delete)])  # a method's end does that
 
     def _has_optimizer_lines(self, chunk: Chunk | None) -> bool:
         return chunk is not None and chunk.hook == "training_step" and self.recipe.optimization.manual

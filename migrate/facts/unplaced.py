@@ -124,8 +124,10 @@ def runs_backward(facts: Facts, node: ast.AST, depth: int = 3) -> bool:
 def made_in_training(facts: Facts, made: ast.expr) -> bool:
     """Whether a network is made anew in the epochs or steps of a loop that trains: nothing places that one later.
 
-    Nor does it one that a method of another network gives back.
+    Nor does it one that a method of another network gives back, or that forward() makes when it is first called.
     """
+    if isinstance(made, ast.Call) and _is_in_forward(facts, made):
+        return facts.placed.is_module(made)
     loops = _training_loops(facts)
     given_back = _is_given_back(facts, made)
     if (loops or given_back) and isinstance(made, ast.Name):
@@ -139,6 +141,15 @@ def made_in_training(facts: Facts, made: ast.expr) -> bool:
     s = facts.scopes.statement_of(made)
     named = isinstance(s, ast.Assign) and any(isinstance(t, ast.Name) and is_network(facts, t) for t in s.targets)
     return named or facts.placed.is_module(made)
+
+
+def _is_in_forward(facts: Facts, made: ast.Call) -> bool:
+    """`self.norm = nn.BatchNorm1d(h.size(1)).to(h.device)`, which the network keeps from then on."""
+    f = next((u for u in facts.scopes.ancestors(made) if isinstance(u, FUNCTIONS)), None)
+    s = facts.scopes.statement_of(made)
+    kept = isinstance(s, ast.Assign) and any(isinstance(t, ast.Attribute) for t in s.targets)
+    holder = facts.classes.holder(f) if isinstance(f, ast.FunctionDef) and f.name == "forward" else None
+    return kept and holder in facts.classes.modules
 
 
 def _is_given_back(facts: Facts, made: ast.expr) -> bool:

@@ -19,6 +19,7 @@ from .fixed_sizes import fixed_size
 from .gradient_hooks import changed_gradients
 from .hopeless import outside
 from .joined_batches import joined_batches
+from .late_norms import late_norms
 from .loaders import counts_with_bar, is_loader, is_progress, iterates_loader, values_of
 from .manual import given_gradient, manual_optimization
 from .mixed_batches import mixed_batches
@@ -345,6 +346,7 @@ def _whole(facts: Facts, train: DataPass, step: Optimization) -> CannotLift | No
         or padded_batches(facts)
         or mixed_batches(facts)
         or joined_batches(facts, train)
+        or late_norms(facts)
         or given_gradient(facts, train)
         or by_sample(facts)
         or changed_gradients(facts)

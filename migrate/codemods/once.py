@@ -231,7 +231,9 @@ class Once(Codemod):
         """Whether the others may still load what a call removes, and come to it in any case, so that it can wait."""
         if not self.waits or not in_course(facts, call) or self._by_own_answer(facts, call):
             return False
-        loads = any(facts.names.resolve(c.func) in LOADS for c in facts.walk(ast.Call))
+        calls = facts.walk(ast.Call)
+        loads = any(facts.names.resolve(c.func) in LOADS for c in calls)
+        loads = loads or any((w := file_written(facts, c)) is not None and w.read_again for c in calls)
         function = function_around(facts, call)
         for up in facts.scopes.ancestors(call) if loads else ():
             if up is function:

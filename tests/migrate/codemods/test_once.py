@@ -192,6 +192,8 @@ def test_ranks_that_compute_the_same_wait_for_a_file_that_is_moved(call):
         ("def end():\n    print(torch.load(p))\n    os.unlink(p)\n\nend()", True),
         ("print(torch.load(p))\nif loss > 3:\n    os.remove(p)", False),
         ("print(torch.load(p))\nfor name in (p, q):\n    os.remove(name)", False),
+        ("with open(p, 'w') as f:\n    f.write('1')\nwith open(p) as f:\n    print(f.read())\nos.remove(p)", True),
+        ("with open('log.txt', 'w') as f:\n    f.write('1')\nos.remove(p)", False),
         ("os.remove(p)", False),
     ],
 )

@@ -48,6 +48,7 @@ def test_it_keeps_its_move(tmp_path, late, whole):
 
 def test_one_of_the_constructor_does_not():
     text = TEXT.replace("            self.late = LATE(h.size(1)).to(h.device)\n", "            raise ValueError\n")
-    text = text.replace("self.late = None\n", "self.late = nn.BatchNorm1d(3).to(device)\n").replace("is None", "is False")
+    text = text.replace("self.late = None\n", "self.late = nn.BatchNorm1d(3).to(device)\n")
+    text = text.replace("is None", "is False")
     result = check_same(text.replace("class Net", 'device = "cpu"\n\n\nclass Net', 1), "module")
     assert "self.late = nn.BatchNorm1d(3)\n" in result and "divide_batches" not in result

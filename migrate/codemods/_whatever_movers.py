@@ -36,6 +36,10 @@ def _gives_back(facts: Facts, f: ast.FunctionDef, block: list[ast.stmt], x: str)
         if isinstance(s, ast.If):
             if not _asks_kind(facts, s.test, x) or not all(_gives_back(facts, f, b, x) for b in (s.body, s.orelse)):
                 return False
+        elif isinstance(s, ast.Match):
+            own = isinstance(s.subject, ast.Name) and s.subject.id == x
+            if not own or not all(c.guard is None and _gives_back(facts, f, c.body, x) for c in s.cases):
+                return False
         elif isinstance(s, ast.Return):
             if s.value is None or not _is_it(facts, f, s.value, x):
                 return False

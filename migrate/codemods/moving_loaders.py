@@ -95,25 +95,41 @@ def _kept(init: Function) -> dict[str, str] | None:
 
 def _gone_through(facts: Facts, goes: Function) -> str | None:
     """The attribute whose elements `__iter__` gives, moved: `for b in self.dl: yield to_device(b, self.device)`."""
-    loop = statements[0] if len(statements := _statements(goes)) == 1 else None
-    if not isinstance(loop, ast.For) or len(loop.body) != 1 or loop.orelse:
+    statements = _statements(goes)
+    loop = _loop_of(statements[0]) if len(statements) == 1 else None
+    source = loop[1] if loop is not None else None
+    if loop is None or not (isinstance(source, ast.Attribute) and facts.classes.is_self(source.value)):
         return None
-    given = loop.body[0].value if isinstance(loop.body[0], ast.Expr) else None
-    source = loop.iter
-    of_self = isinstance(source, ast.Attribute) and facts.classes.is_self(source.value)
-    if not isinstance(given, ast.Yield) or given.value is None or not of_self:
-        return None
-    parts = [(loop.target, given.value)]
-    if isinstance(loop.target, ast.Tuple) and isinstance(given.value, (ast.Tuple, ast.List)):
-        parts = list(zip(loop.target.elts, given.value.elts, strict=False))
-        if len(loop.target.elts) != len(given.value.elts):
+    target, _, given = loop
+    parts = [(target, given)]
+    if isinstance(target, ast.Tuple) and isinstance(given, (ast.Tuple, ast.List)):
+        parts = list(zip(target.elts, given.elts, strict=False))
+        if len(target.elts) != len(given.elts):
             return None
     moved = all(isinstance(t, ast.Name) and _moves(facts, v, t.id) for t, v in parts)
-    return source.attr if moved else None  # type: ignore[attr-defined]
+    return source.attr if moved else None
+
+
+def _loop_of(s: ast.stmt) -> tuple[ast.expr, ast.expr, ast.expr] | None:
+    """The target, the source and what is given of `for b in x: yield f(b)`, `yield from (f(b) for b in x)`."""
+    if isinstance(s, ast.For) and len(s.body) == 1 and not s.orelse:
+        given = s.body[0].value if isinstance(s.body[0], ast.Expr) else None
+        plain = isinstance(given, ast.Yield) and given.value is not None
+        return (s.target, s.iter, given.value) if plain else None  # type: ignore[union-attr]
+    each = s.value.value if isinstance(s, ast.Expr) and isinstance(s.value, ast.YieldFrom) else None
+    if not isinstance(each, ast.GeneratorExp) or len(each.generators) != 1 or each.generators[0].ifs:
+        return None
+    return each.generators[0].target, each.generators[0].iter, each.elt
 
 
 def _moves(facts: Facts, value: ast.expr, name: str) -> bool:
-    """`to_device(b, self.device)`, `b.to(self.device)`"""
+    """`to_device(b, self.device)`, `b.to(self.device)`, `[t.to(self.device) for t in b]`"""
+    if isinstance(value, ast.Call) and getattr(value.func, "id", "") in ("tuple", "list") and len(value.args) == 1:
+        value = value.args[0]
+    if isinstance(value, (ast.ListComp, ast.GeneratorExp)) and len(value.generators) == 1:
+        part = value.generators[0]
+        named = isinstance(part.target, ast.Name) and ast.unparse(part.iter) == name and not part.ifs
+        return named and _moves(facts, value.elt, part.target.id)  # type: ignore[attr-defined]
     if not isinstance(value, ast.Call):
         return False
     receiver = facts.devices.moved(value)

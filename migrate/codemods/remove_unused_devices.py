@@ -166,8 +166,11 @@ class RemoveUnusedDevices(Codemod):
         number = any(facts.devices.is_number(r) for r in facts.scopes.reads(arg.arg, scope))
         if arg in (f.args.vararg, f.args.kwarg):
             return
-        if number or facts.devices._all_values_are_devices(arg.arg, scope) or self._is_flag(facts, scope, arg.arg):
-            yield from parameter_changes(self, facts, f, arg, "nothing in it reads a device any more")
+        where = number or facts.devices._all_values_are_devices(arg.arg, scope)
+        if where or self._is_flag(facts, scope, arg.arg):
+            yield from parameter_changes(
+                self, facts, f, arg, f"nothing in it reads {'a device' if where else 'it'} any more"
+            )
 
     def _is_flag(self, facts: Facts, scope: Scope, name: str) -> bool:
         """Whether a parameter is only ever given a condition that has no effect: `use_cuda=not args.no_cuda`."""

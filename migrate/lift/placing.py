@@ -148,8 +148,18 @@ def _around(facts: Facts, node: ast.AST, read: set[str]) -> Iterator[tuple[int, 
             if read & drawn:
                 yield _shown(up)
         for loop in (up,) if isinstance(up, ast.For) else getattr(up, "generators", ()):
+            if _is_of_recursion(facts, loop, up):
+                return
             if _gives_what_moved(facts, loop, up, read):
                 yield _shown(loop)
+
+
+def _is_of_recursion(facts: Facts, loop: Loop, around: ast.AST) -> bool:
+    """`[move(t) for t in x]` within `def move(x):`, which goes through what a batch holds."""
+    f = next((up for up in facts.scopes.ancestors(around) if isinstance(up, ast.FunctionDef)), None)
+    own = {a.arg for a in f.args.args} if f is not None else set()
+    calls = (getattr(c.func, "id", "") for c in walk(around, ast.Call))
+    return f is not None and f.name in calls and any(n.id in own for n in walk(loop.iter, ast.Name))
 
 
 def _handing_on(facts: Facts, moved: ast.AST, read: set[str]) -> Iterator[tuple[ast.AST, set[str]]]:

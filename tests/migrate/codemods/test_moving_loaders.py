@@ -77,7 +77,12 @@ GOES = {
     ),
     "to a device of the script": CLASS.replace("to_device(b, self.device)", "to_device(b, device)"),
 }
-DEEPER = ("by a method", "of two")  # which the class does in ways of its own
+DEEPER = ("of two",)  # which moves in ways of its own
+GOES |= {
+    "from a generator": CLASS.replace("for b in self.dl:\n            yield ", "yield from (").replace(
+        "to_device(b, self.device)", "tuple(t.to(self.device) for t in b) for b in self.dl)"
+    ),
+}
 
 
 @pytest.mark.parametrize("name", [name for name in GOES if name not in DEEPER])

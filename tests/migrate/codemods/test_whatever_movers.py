@@ -40,6 +40,16 @@ def to_device(data, device):
     "what has a move": MOVER.replace(
         "    return data.to", '    if not hasattr(data, "to"):\n        raise TypeError(data)\n    return data.to'
     ),
+    "by kinds": """\
+def to_device(data, device):
+    match data:
+        case torch.Tensor() | nn.Module():
+            return data.to(device)
+        case dict():
+            return {k: to_device(v, device) for k, v in data.items()}
+        case _:
+            return data
+""",
     "tuples": MOVER.replace("[to_device(x, device) for x in data]", "tuple(to_device(x, device) for x in data)"),
     "by one expression": MOVER.replace(
         "return data.to(device, non_blocking=True)", 'return data.to(device) if hasattr(data, "to") else data'

@@ -215,17 +215,18 @@ class Criteria:
         if isinstance(e, (ast.Name, ast.Attribute)):
             named = [*(self._values(e) if isinstance(e, ast.Name) else self._stored(e))]
         for h in named:
-            if isinstance(h, (ast.Name, ast.Attribute)):
+            if isinstance(h, ast.Name):
                 yield from self._holders(h)
                 continue
             full = self.facts.names.resolve(h.func) if isinstance(h, ast.Call) else None
             holds = full in HOLDERS or (isinstance(h, ast.Call) and full is None and ast.unparse(h.func) in HOLDERS)
             if isinstance(h, ast.Call) and holds and not h.args:
-                yield ast.Dict(
-                    [ast.Constant(k.arg) if k.arg else None for k in h.keywords], [k.value for k in h.keywords]
-                )
-            else:
-                yield h.args[0] if isinstance(h, ast.Call) and holds and len(h.args) == 1 else h
+                keys: list[ast.expr | None] = [ast.Constant(k.arg) if k.arg else None for k in h.keywords]
+                h = ast.Dict(keys, [k.value for k in h.keywords])
+            elif isinstance(h, ast.Call) and holds and len(h.args) == 1:
+                h = h.args[0]
+            if not (isinstance(h, ast.Dict) and None in h.keys):  # `{**more}`: not all of it is written out
+                yield h
         self._open.discard(e)
 
     def _all_held(self, e: ast.expr) -> list[ast.expr]:

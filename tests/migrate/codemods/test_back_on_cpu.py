@@ -542,8 +542,10 @@ def test_a_field_of_a_batch_that_is_moved_elsewhere_is_a_tensor(tmp_path):
     assert "truths.append(b.label.cpu())" in check_on_card(tmp_path, FIELDS)
 
 
-def test_a_field_that_nothing_shows_to_be_a_tensor():
-    text = migrate_text(FIELDS.replace("criterion(out, b.label.to(device))", "out.sum()").replace(
-        "loss = criterion(net(b.tokens.to(device)), b.label.to(device))", "loss = net(b.tokens.to(device)).sum()")
-    ).text  # fmt: skip
-    assert "b.label.cpu()" not in text
+@pytest.mark.parametrize("line", ["", "print(held.label.to(device))", "print(b.label.upper())"])
+def test_a_field_that_nothing_shows_to_be_a_tensor(line):
+    """What is moved is a field of that name of something else, and what is called of it is no move."""
+    text = FIELDS.replace("criterion(out, b.label.to(device))", "out.sum()")
+    text = text.replace("criterion(net(b.tokens.to(device)), b.label.to(device))", "net(b.tokens.to(device)).sum()")
+    result = migrate_text(text.replace("truths.append(", f"{line}\n            truths.append("))
+    assert "truths.append(b.label)" in result.text

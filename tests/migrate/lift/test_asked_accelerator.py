@@ -154,6 +154,55 @@ def test_a_device_that_is_typed_is_the_trainers_and_its_option_stays(line, asks,
     assert not [n for n in result.attention if n.code == "PTM102"]
 
 
+HANDED = """
+import argparse
+import torch
+from torch import nn
+
+
+def place(net, device):
+    return net.to(device)
+
+
+def take(batch, device):
+    return [t.to(device) for t in batch]
+
+
+p = argparse.ArgumentParser()
+p.add_argument("--device", LINE)
+args = p.parse_args()
+BEFORE
+net = place(nn.Linear(2, 1), args.device)
+opt = torch.optim.SGD(net.parameters(), 0.1)
+for epoch in range(2):
+    for batch in torch.utils.data.DataLoader([(torch.ones(2), torch.ones(1))] * 4, 2):
+        x, y = take(batch, args.device)
+        loss = (net(x) - y).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    print(loss.item())
+"""
+KEEPS = "class Box:\n    def __init__(self, c):\n        self.device = c.device\nbox = Box(args)\nprint(box.device)"
+ANEW = "args.device = args.device if args.device else 'cpu'"
+
+
+@pytest.mark.parametrize(
+    ("line", "before", "asks"),
+    [
+        ("default='cpu'", "", "torch.device(args.device).type"),
+        ("default='cuda'", "", ANY),
+        ("default='cpu'", KEEPS, "torch.device(args.device).type"),
+        ("default='cpu'", ANEW, None),
+        ("type=int, default=0", "", None),
+        ("help='where'", "", None),
+    ],
+)
+def test_a_device_that_is_typed_and_that_functions_hand_on_is_the_trainers(line, before, asks):
+    result = migrate_text(HANDED.replace("LINE", line).replace("BEFORE", before))
+    assert f"accelerator={asks}" in result.text if asks is not None else "accelerator=" not in result.text
+
+
 GIVEN = """
 import argparse
 import torch

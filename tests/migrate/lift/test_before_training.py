@@ -133,6 +133,11 @@ def test_one_below_the_training_is_not(text):
     assert not told(text)
 
 
+def test_one_below_two_trainings_of_which_the_second_may_not_run_is_not():
+    run = "solver.train()\nif len(sys.argv) > 1:\n    solver.train()\nsolver.test()"
+    assert not told(OF_CLASS.replace("RUN", run))
+
+
 def test_in_a_script_that_moves_nothing_it_runs_where_it_always_did():
     text = script("print(test(model, loader))").replace(".to(device)", "")
     assert not told(text.replace('device = torch.device("cuda" if torch.cuda.is_available() else "cpu")\n', ""))

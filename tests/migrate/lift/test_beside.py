@@ -71,6 +71,7 @@ WHOLE = {
 }
 MIXED = {
     "with the step's": ("x2, y2 = next(iter(valid))", "both = hits(model(x2), y2) + hits(out, y)", "print(both)"),
+    "in one value": ("both = torch.cat([next(iter(valid))[0], x])", "print(f'{model(both).mean().item():.4f}')"),
     "one of both": ("if i > 2:", "    x, y = next(iter(valid))", "right = hits(model(x), y)", "print(right)"),
     "of the step's network output": (
         "x, _ = next(iter(valid))",

@@ -1,7 +1,8 @@
 """Batches that counted steps draw by hand, of a data set or a collate_fn that moved them: they are placed."""
 
 import pytest
-from ptmigrate.migrate.migrate import migrate_text
+from ptmigrate.migrate.migrate import Options, migrate_text
+from ptmigrate.migrate.project import collect, migrate_all
 
 from tests.migrate.running import check_on_card, check_project_on_card
 
@@ -253,3 +254,24 @@ def test_of_a_loader_that_the_edits_changed(tmp_path):
     """The world's part of its batch size goes, though nothing here shows whether there are several processes."""
     text = check_project_on_card(tmp_path, main=DIVIDED, inits=INITS)["main"]
     assert "iter(on_device(DataLoader(data, 8, shuffle=True)))" in text
+
+
+SIZE, WORLD = "8 // (dist.get_world_size() if args.distributed else 1), shuffle=True", "dist.get_world_size()"
+
+
+@pytest.mark.parametrize(
+    ("given", "after"),
+    [
+        (f"8 // (1 if not args.distributed else {WORLD})", "8"),
+        (f"8 // ({WORLD} if args.distributed else 2)", "8 // (1 if args.distributed else 2)"),
+        (f"8 // ({WORLD} if args.distributed else True)", "8 // (1 if args.distributed else True)"),
+        (f"8 // ({WORLD} if init(args) else 1)", "8 // (1 if init(args) else 1)"),
+        ("8, sampler=torch.utils.data.DistributedSampler(data) if args.distributed else None", "8"),
+        ("8, pin_memory=True, pin_memory_device=str(device)", "8, pin_memory=True"),
+    ],
+)
+def test_of_whatever_the_edits_changed_in_it(tmp_path, given, after):
+    (tmp_path / "inits.py").write_text(INITS)
+    (tmp_path / "main.py").write_text(DIVIDED.replace(SIZE, given))
+    done = {m.path.name: m.result for m in migrate_all(collect([tmp_path / "main.py"]), Options())}
+    assert f"iter(on_device(DataLoader(data, {after})))" in done["main.py"].text

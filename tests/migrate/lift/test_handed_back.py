@@ -125,6 +125,9 @@ THERE = {
         CALLED,
         'loss_reduction = "sum"',
     ),
+    "of a star": ("from losses import *", "pass", "total(net(x), y)", 'loss_reduction = "sum"'),
+    "by another name": ("from losses import total", "criterion = total", CALLED, 'loss_reduction = "sum"'),
+    "of a star, by another name": ("from losses import *", "criterion = total", CALLED, 'loss_reduction = "sum"'),
     "placed": ("from losses import Sum", "criterion = Sum().cuda()", CALLED, 'loss_reduction = "sum"'),
     "what it hands back": ("from losses import summed", "criterion = summed()", CALLED, 'loss_reduction = "sum"'),
     "that mixes": ("from losses import build", "criterion = build('hard')", CALLED, "divide_batches = False"),
@@ -133,6 +136,7 @@ THERE = {
 MEANS = {
     "a class": ("from losses import Mean", "criterion = Mean()", CALLED),
     "a function": ("from losses import average", "pass", "average(net(x), y)"),
+    "of a star": ("from losses import *", "pass", "average(net(x), y)"),
     "by a constant": ("from losses import total", "pass", "total(net(x), y, reduction='mean')"),
     "of a function": (OWN.format("return nn.CrossEntropyLoss()"), "criterion = make()", CALLED),
     "of a function there": (
@@ -156,6 +160,7 @@ UNSHOWN = {
         "*_, criterion = make()",
         CALLED,
     ),
+    "of a star of the folder": ("from . import *", "pass", "average(net(x), y)"),
     "itself": ("def make():\n    return make()\n", "criterion = make()", CALLED),
 }
 
@@ -187,6 +192,14 @@ def test_of_another_file(tmp_path, head, made, loss, says):
     assert says in m.result.text
     told = [n.message for n in m.report.attention if n.code == "PTM703"]
     assert len(told) == ("divide" in says) and all("losses.py" in t for t in told)
+
+
+@pytest.mark.parametrize("head", ["import aside\nfrom losses import *", "from losses import *\nimport aside"])
+def test_of_the_file_that_a_star_names(tmp_path, head):
+    """Another has a function of that name, too."""
+    (tmp_path / "aside.py").write_text("import torch\ndef total(out, y):\n    return (out - y).mean()\n")
+    m = migrated(tmp_path, head, NET, "total(net(x), y)")
+    assert 'loss_reduction = "sum"' in m.result.text
 
 
 @pytest.mark.parametrize("head, made, loss", MEANS.values(), ids=MEANS)

@@ -50,6 +50,7 @@ FORMS = {
     "an entry": ("pass", "given['kd']", "made = {'kd': Pairs(), 'other': Apart()}", "made"),
     "an entry of a name": ("pass", "given['kd']", "made = Pairs()\n    held = {'kd': made}", "held"),
     "a name for an entry": ("kd = given['kd']", "kd", "made = Pairs()\n    held = dict(kd=made)", "held"),
+    "an entry of a name for itself": ("pass", "given['kd']", "held = {'kd': Pairs()}\n    held = held", "held"),
     "a name for a parameter": ("kd = given", "kd", "made = Pairs()", "made"),
 }
 
@@ -75,6 +76,26 @@ def test_one_that_does_not_is_divided(form):
 
 def test_the_entry_that_is_called_alone_counts():
     assert not whole(("pass", "given['other']", "made = {'kd': Pairs(), 'other': Apart()}", "made"))
+
+
+UNSHOWN = [
+    ("box = Apart()\n    box.kept = {'kd': Pairs()}\n    held = box.kept", "held"),
+    ("more = {'kd': Pairs()}\n    held = {'other': Apart(), **more}", "held"),
+    ("more = {'kd': Pairs()}\n    held = dict(other=Apart(), **more)", "held"),
+    ("more = {'kd': Pairs()}\n    held = dict(more)", "held"),
+]
+
+
+@pytest.mark.parametrize(("made", "handed"), UNSHOWN)
+def test_what_is_not_all_written_out_takes_whole_batches(made, handed):
+    """It was taken for what the rest of the dictionary shows, and its samples were mixed within shares."""
+    result = migrate_text(SCRIPT.format(taken="pass", called="given['kd']", made=made, handed=handed))
+    assert "divide_batches = False" in result.text
+
+
+def test_what_a_function_makes_of_it_does_not_show():
+    text = SCRIPT.format(taken="pass", called="given['kd']", made="made = build(kd=Apart())", handed="made")
+    assert [n for n in migrate_text(text).attention if "nothing shows whether" in n.message]
 
 
 def test_a_function_that_hands_on_to_itself_ends():

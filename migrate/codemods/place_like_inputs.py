@@ -24,6 +24,7 @@ from ..facts.plain import VARIABLE
 from ..facts.plain_lists import given_to_plain_list, in_plain_list
 from ..facts.script import Facts
 from ..facts.tensor_makers import FLOATS, OF_THE_CPU, is_open
+from ..facts.types_elsewhere import reads_of_types
 from ..facts.unplaced import made_in_training, meets_unplaced
 from ..facts.uses import uses
 from ..report import Note
@@ -51,8 +52,9 @@ class PlaceLikeInputs(Codemod):
 
     def plan(self, facts: Facts) -> Iterator[Change]:
         self.left: list[Note] = []
+        typed = {read for read, _ in reads_of_types(facts)} if facts.others else set()  # TensorTypes places those
         for call in facts.walk(ast.Call):
-            if call in facts.buffered:
+            if call in facts.buffered or call.func in typed:
                 continue
             full = facts.names.resolve(call.func)
             receiver = facts.devices.moved(call)

@@ -130,7 +130,7 @@ class RemoveDeviceCalls(Codemod):
         plain = all(
             len(c.args) > 0
             and not isinstance(c.args[0], ast.Starred)
-            and all(self._says_where(facts, a) for a in (*c.args[1:], *(k.value for k in c.keywords)))
+            and all(self._goes_with_it(facts, a) for a in (*c.args[1:], *(k.value for k in c.keywords)))
             and facts.placed.by_runtime(c.args[0])
             for c in calls
         )
@@ -144,6 +144,10 @@ class RemoveDeviceCalls(Codemod):
         if not (isinstance(last, ast.Return) and last.value is not None and _is(self.stripped(facts, last.value), x)):
             return False
         return all(self._only_moves_to_itself(facts, s) for s in body) and (bool(body) or not _is(last.value, x))
+
+    def _goes_with_it(self, facts: Facts, given: ast.expr) -> bool:
+        """What else a function that moves alone is given, `non_blocking=True`, is for the move."""
+        return isinstance(given, (ast.Constant, ast.Name, ast.Attribute)) or self._says_where(facts, given)
 
     def _says_where(self, facts: Facts, value: ast.expr) -> bool:
         return facts.devices.is_device(value) and not facts.devices.effects.has(value)

@@ -230,6 +230,14 @@ def test_helper_that_does_more_stays(helper):
     check(lines(helper), lines(helper.replace(".cuda()", "")), select="PTM101")
 
 
+@pytest.mark.parametrize("given", ["", ", True", ", wait=args.wait"])
+def test_what_else_a_helper_is_given_is_for_the_move(given):
+    helper = "def to_gpu(x, wait=True):\n    return x.cuda(non_blocking=not wait) if use_cuda else x\n"
+    head, loop = "import torch\nfrom n import f, loader\nimport args\n", "for b in loader:\n"
+    before = f"{head}{helper}{loop}    x, y = (to_gpu(t{given}) for t in b)\n    f(to_gpu(x{given}), y)\n"
+    assert migrated(before).text == f"{head}{loop}    x, y = b\n    f(x, y)\n"
+
+
 def test_helper_that_is_handed_on_stays():
     source = "def to_gpu(x):\n    return x.cuda()\n\n\nmain(map(to_gpu, xs))"
     check(lines(source), lines(source.replace(".cuda()", "")), select="PTM101")

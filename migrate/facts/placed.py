@@ -53,6 +53,7 @@ MAKES_TENSORS = {
 }
 LIKE = {"torch." + n for n in "zeros_like ones_like rand_like randn_like full_like empty_like randint_like".split()}
 # what is put together of modules alone
+PARALLEL = {"torch.nn.DataParallel", "torch.nn.parallel.DistributedDataParallel"}
 OF_MODULES = {"torch.nn." + n for n in ("Sequential", "DataParallel", "parallel.DataParallel")}
 OF_MODULES |= {"torch.nn.parallel.DistributedDataParallel", "torch.nn.modules.Sequential"}
 OF_LIBRARIES = ("torch.", "torchvision.", "timm.", "transformers.", "numpy.")
@@ -190,7 +191,9 @@ class Placed:
         if full is None and isinstance(call.func, ast.Attribute):
             return self._method(call, call.func)
         if self.is_module(call):
-            return not in_plain_list(self.facts, call)
+            wrapped = call.args[0] if full in PARALLEL and call.args else None  # nn.DataParallel(torch.load(path))
+            loaded = wrapped is not None and isinstance(wrapped, ast.Name) and self.facts.tensors.made(wrapped)
+            return not loaded and not in_plain_list(self.facts, call)
         of_torch = call.keywords if (full or "").startswith("torch.") else ()  # torch.cat(tensors=xs, dim=0)
         given = [*call.args, *(k.value for k in of_torch)]
         if isinstance(call.func, ast.Name) and call.func.id == "map" and given:

@@ -217,3 +217,11 @@ def test_a_wrapper_that_is_a_value_is_told_of(taken):
 )
 def test_one_that_wraps_or_is_asked_for_is_not(taken):
     assert list(PlainParallel().notes(Facts(WRAPS.format(taken)))) == []
+
+
+@pytest.mark.parametrize(("made", "stays"), [("torch.load('m.pt')", True), ("nn.Linear(4, 1)", False)])
+def test_a_model_that_was_loaded_whole_keeps_its_move_below_the_training(made, stays):
+    """No Trainer sees it: the wrapper goes, and the move is still the script's."""
+    text = f"import torch\nfrom torch import nn\nfrom n import x\nloaded = {made}\ndevice = torch.device('cuda')\n"
+    result = migrated(text + "net = nn.DataParallel(loaded).to(device)\nprint(net(x))\n")
+    assert ("net = loaded.to(device)\n" in result.text) is stays and "DataParallel" not in result.text

@@ -47,6 +47,11 @@ def _automatic(facts: Facts, train: DataPass, backwards: list[ast.Call]) -> Opti
     _check_nested(facts, train)
     if len(optimizers) != 1:
         several = f"{len(optimizers)} optimizers step in the batch loop, not one"
+        scaled = next(
+            (c for _, (_, c) in steps if len(c.args) == 1 and isinstance(c.args[0], (ast.Name, ast.Attribute))), None
+        )
+        if not optimizers and scaled is not None:  # else the scaler would be gone
+            raise CannotLift(scaled, f"`{facts.short(scaled)}` steps with a scaler that the script has other uses for")
         raise CannotLift(train.loop, several if optimizers else "no optimizer's step() is shown in the batch loop")
     step, name, call = optimizers[0]
     if call.args or call.keywords:

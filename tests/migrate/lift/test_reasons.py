@@ -82,3 +82,13 @@ def test_names_of_two_things_and_what_a_pass_takes_out(above):
         rest = rest.replace("(epoch):\n", "(epoch):\n    optimizer = kept['sgd']\n", 1)
     result = migrate_text(f"{head}\n{above}\n\ndef train{rest}{loop}")
     assert result.plan == "loop" and any(why in note.message for note in result.attention), result.attention
+
+
+def test_a_scaler_that_the_script_reads_makes_the_step_a_manual_one():
+    script = SCRIPT.replace("model(x).sum().backward()", "scaler.scale(model(x).sum()).backward()")
+    script = script.replace("        optimizer.step()\n", "        scaler.step(optimizer)\n        scaler.update()\n")
+    script = script.replace("loader =", "scaler = torch.amp.GradScaler('cuda')\nloader =")
+    result = migrate_text(script + "for epoch in range(2):\n    train(epoch)\n    print(scaler.get_scale())\n")
+    assert result.plan == "manual"
+    said = "`scaler.step(optimizer)` steps with a scaler that the script has other uses for"
+    assert any(said in edit.message for edit in result.edits)

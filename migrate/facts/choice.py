@@ -325,9 +325,13 @@ def _fold(facts: Facts, node: ast.expr, depth: int, named: bool = False) -> Trut
 
 
 def _asks_machine(facts: Facts, call: ast.Call) -> bool:
-    """`torch.cuda.is_available()`, and what asks torch whether it can ask: `hasattr(torch.backends, "mps")`."""
+    """`torch.cuda.is_available()`, and what asks torch whether it can ask: `hasattr(torch.backends, "mps")`; a list of
+    what there is, `list(range(torch.cuda.device_count()))`.
+    """
     if facts.names.resolve(call.func) in AVAILABILITY:
         return True
+    if isinstance(call.func, ast.Name) and call.func.id in ("list", "range", "len", "bool") and len(call.args) == 1:
+        return isinstance(call.args[0], ast.Call) and _asks_machine(facts, call.args[0])
     if not (isinstance(call.func, ast.Name) and call.func.id in ("hasattr", "getattr") and len(call.args) > 1):
         return False
     return isinstance(call.args[1], ast.Constant) and (facts.names.resolve(call.args[0]) or "").split(".")[0] == "torch"

@@ -104,6 +104,8 @@ AUTO = None
         ),
         ("d = torch.device(f(args))\nif args.net:\n    x = x.to(d)", '"auto" if args.net else "cpu"'),
         ("d = f(args)\nif args.net:\n    m = Net()\n    m = m.to(d)\n    m.fit()", AUTO),
+        ("gpus = list(range(torch.cuda.device_count()))\nd = 'cuda' if gpus else 'cpu'", AUTO),
+        ("gpus = list(range(args.n))\nd = 'cuda' if gpus else 'cpu'", '"auto" if list(range(args.n)) else "cpu"'),
         ("if args.cuda:\n    y = g()\n    model.cuda()", '"auto" if args.cuda else "cpu"'),
         ("d = torch.device(f(args))\nif args.gpu:\n    m = m.to(d)", '"auto" if args.gpu else "cpu"'),
         ("device = device_of(x)\ndevice = sys.argv[1]\nx.to(device)", AUTO),

@@ -29,8 +29,14 @@ def is_of_inputs(facts: Facts, backward: ast.Call) -> bool:
     The same of a `step()`, where that is such an optimizer's.
     """
     f = next((up for up in facts.scopes.ancestors(backward) if isinstance(up, ast.FunctionDef)), None)
-    if f is None:
-        return False
+    key = ("of inputs", f)
+    if key not in facts.answers:
+        facts.answers[key] = f is not None and _searches(facts, f)
+    found: bool = facts.answers[key]
+    return found
+
+
+def _searches(facts: Facts, f: ast.FunctionDef) -> bool:
     steps = [n for n in walk(f, ast.Attribute) if n.attr == "step"]
     if steps and not (_is_beside_another(facts, f) and all(_is_of_made(facts, f, n.value) for n in steps)):
         return False

@@ -11,8 +11,9 @@ from .recipe import CannotLift
 
 def late_norms(facts: Facts) -> CannotLift | None:
     """Why the step needs whole batches: `self.bn = nn.BatchNorm1d(h.size(1))` in forward(), here or there."""
-    others = [there for o in facts.others if "BatchNorm" in o.text and (there := o.facts()) is not None]
-    for home in (facts, *others):
+    here = [facts] if "BatchNorm" in facts.text.text else []
+    there = [home for o in facts.others if "BatchNorm" in o.text and (home := o.facts()) is not None]
+    for home in (*here, *there):
         for c in home.classes.modules:
             f = home.classes.methods(c).get("forward") if isinstance(c, ast.ClassDef) else None
             for call in walk(f, ast.Call) if f is not None else ():

@@ -8,7 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from .facts.text import lines_of
-from .report import Edit, Note, Report
+from .report import Edit, Note, Report, counted
 
 if TYPE_CHECKING:
     from .one_file import Migrated
@@ -41,8 +41,8 @@ def as_page(done: list[Migrated], report: Report) -> str:
     """The whole page."""
     rows = report.as_json()["summary"]
     plans = ", ".join(f"{n} {plan}" for plan, n in sorted(rows["plans"].items()))
-    counts = f"{rows['files']} files, {rows['changed']} changed, {rows['edits']} edits"
-    counts += f", {rows['attention']} places to look at"
+    counts = f"{counted(rows['files'], 'file')}, {rows['changed']} changed, {counted(rows['edits'], 'edit')}"
+    counts += f", {counted(rows['attention'], 'place')} to look at"
     if rows["errors"]:
         counts += f", {rows['errors']} could not be read"
     parts = [
@@ -63,7 +63,7 @@ def as_page(done: list[Migrated], report: Report) -> str:
 
 def _file(m: Migrated) -> Iterator[str]:
     r = m.report
-    told = f"plan {r.plan}, {len(r.edits)} edits, {len(r.attention)} to look at"
+    told = f"plan {r.plan}, {counted(len(r.edits), 'edit')}, {len(r.attention)} to look at"
     where = f" &rarr; <code>{escape(r.output)}</code>" if r.output and r.output != r.path else ""
     yield "<details open>"
     yield f'<summary><code>{escape(r.path)}</code>{where} <span class="plan">{escape(told)}</span></summary>'

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
-from .report import Edit, FileReport, Note, Report
+from .report import Edit, FileReport, Note, Report, counted
 
 if TYPE_CHECKING:
     from .verify.ladder import Ladder
@@ -36,11 +36,11 @@ def _render(report: Report, console: Console) -> None:
     failed = sum(f.error is not None for f in report.files)
     notes = sum(len(f.attention) for f in report.files)
     edits = sum(len(f.edits) for f in report.files)
-    parts = [f"{_count(len(changed), 'file')} changed", _count(edits, "edit")]
+    parts = [f"{counted(len(changed), 'file')} changed", counted(edits, "edit")]
     if notes:
-        parts.append(f"{_count(notes, 'place')} to look at")
+        parts.append(f"{counted(notes, 'place')} to look at")
     if failed:
-        parts.append(f"{_count(failed, 'file')} could not be read")
+        parts.append(f"{counted(failed, 'file')} could not be read")
     console.print(Text(", ".join(parts), style="bold"))
 
 
@@ -81,10 +81,6 @@ def _of_one_cause(notes: Iterable[Note]) -> dict[tuple[str, str], list[Note]]:
 
 def _lines(notes: list[Note]) -> str:
     return ", ".join(str(line) for line in dict.fromkeys(n.line for n in notes))
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n} {what}{'' if n == 1 else 's'}"
 
 
 def render_ladder(ladder: Ladder) -> None:

@@ -86,3 +86,8 @@ class Report:
                 "plans": plans,
             },
         }
+
+
+def counted(n: int, what: str) -> str:
+    """`1 file`, `2 files`"""
+    return f"{n} {what}{'' if n == 1 else 's'}"

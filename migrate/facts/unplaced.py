@@ -145,11 +145,12 @@ def made_in_training(facts: Facts, made: ast.expr) -> bool:
 
 def _is_in_forward(facts: Facts, made: ast.Call) -> bool:
     """`self.norm = nn.BatchNorm1d(h.size(1)).to(h.device)`, which the network keeps from then on."""
+    s = facts.scopes.statement_of(made) if facts.classes.modules else None
+    if not (isinstance(s, ast.Assign) and any(isinstance(t, ast.Attribute) for t in s.targets)):
+        return False
     f = next((u for u in facts.scopes.ancestors(made) if isinstance(u, FUNCTIONS)), None)
-    s = facts.scopes.statement_of(made)
-    kept = isinstance(s, ast.Assign) and any(isinstance(t, ast.Attribute) for t in s.targets)
     holder = facts.classes.holder(f) if isinstance(f, ast.FunctionDef) and f.name == "forward" else None
-    return kept and holder in facts.classes.modules
+    return holder in facts.classes.modules
 
 
 def _is_given_back(facts: Facts, made: ast.expr) -> bool:

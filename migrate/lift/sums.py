@@ -39,6 +39,7 @@ class Sums:
         self.parameters: dict[str, tuple[Sums, ast.expr]] = {}  # of such a function, and what is known outside
         self.follow = lambda: flow_of(facts, passing)
         self.given = _given(self.body)
+        self.draws = "next" in facts.text.text  # by hand: what is read of each name is looked through for that
         self.losses = {x.id for x in recipe.optimization.differentiated if isinstance(x, ast.Name)}
         self.own = stored(passing.body) | {n.id for n in walk(passing.target, ast.Name)}
         self.own -= {passing.index} | same_numbers(facts, passing)
@@ -58,6 +59,8 @@ class Sums:
 
     def drawn_whole(self, name: ast.Name, deep: int = 0) -> bool:
         """Whether it is made of a batch that the step draws by hand, `x, y = next(it)`: every rank has all of that."""
+        if not self.draws:
+            return False
         s = given_beside(self.facts, self.body, name) or next(reversed(self._above(name)), None)
         if not isinstance(s, ast.Assign) or not isinstance(name.ctx, ast.Load) or deep > 8:
             return False

@@ -81,8 +81,16 @@ class Criteria:
         if isinstance(func, ast.Attribute):
             return self._of_attribute(func, depth)
         if isinstance(func, ast.Subscript):
-            return [c for v in self._held(func) for c in self._made(v, depth + 1)]
+            held = self._held(func)
+            if any(self._is_of_another_object(v) for v in held):
+                return []
+            return [c for v in held for c in self._made(v, depth + 1)]
         return self._made(func, depth + 1)
+
+    def _is_of_another_object(self, value: ast.expr) -> bool:
+        """`{"kd": box.kept}`, which is not followed further; `{"mse": F.mse_loss}` and `self.kept` are."""
+        known = isinstance(value, ast.Attribute) and self.facts.names.resolve(value) is not None
+        return isinstance(value, ast.Attribute) and not known and not self.facts.classes.is_self(value.value)
 
     def _made(self, value: ast.expr, depth: int) -> list[Called]:
         """What `nn.MSELoss()`, `Own()`, `partial(F.mse_loss)`, `F.mse_loss`, a lambda give when called."""

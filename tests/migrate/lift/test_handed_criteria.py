@@ -79,6 +79,7 @@ def test_the_entry_that_is_called_alone_counts():
 
 
 UNSHOWN = [
+    ("box = Apart()\n    box.kept = Pairs()\n    held = {'kd': box.kept}", "held"),
     ("box = Apart()\n    box.kept = {'kd': Pairs()}\n    held = box.kept", "held"),
     ("more = {'kd': Pairs()}\n    held = {'other': Apart(), **more}", "held"),
     ("more = {'kd': Pairs()}\n    held = dict(other=Apart(), **more)", "held"),

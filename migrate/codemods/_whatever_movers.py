@@ -64,10 +64,11 @@ def _is_it(facts: Facts, f: ast.FunctionDef, value: ast.expr, x: str) -> bool:
 
 
 def _is_moved(facts: Facts, value: ast.expr, x: str) -> bool:
-    moved = facts.devices.moved(value) if isinstance(value, ast.Call) else None
-    if not isinstance(moved, ast.Name) or moved.id != x:
+    if not isinstance(value, ast.Call):
         return False
-    return len(facts.devices.device_arguments(value)) >= len(value.args)  # type: ignore[attr-defined, arg-type]
+    moved = facts.devices.moved(value)
+    alone = len(facts.devices.device_arguments(value)) >= len(value.args)  # no dtype beside the device
+    return alone and isinstance(moved, ast.Name) and moved.id == x
 
 
 def _of_each(f: ast.FunctionDef, value: ast.expr, x: str) -> bool:

@@ -84,10 +84,10 @@ def _kept(init: Function) -> dict[str, str] | None:
         target, value = (s.targets[0], s.value) if isinstance(s, ast.Assign) and len(s.targets) == 1 else (None, None)
         targets = target.elts if isinstance(target, ast.Tuple) else [target]
         values = value.elts if isinstance(value, ast.Tuple) else [value]
-        for t, v in zip(targets, values, strict=False):
-            if not (isinstance(t, ast.Attribute) and isinstance(v, ast.Name) and v.id in own) or len(targets) != len(
-                values
-            ):
+        if len(targets) != len(values):
+            return None
+        for t, v in zip(targets, values, strict=True):
+            if not (isinstance(t, ast.Attribute) and isinstance(v, ast.Name) and v.id in own):
                 return None
             found[t.attr] = v.id
     return found
@@ -114,8 +114,9 @@ def _loop_of(s: ast.stmt) -> tuple[ast.expr, ast.expr, ast.expr] | None:
     """The target, the source and what is given of `for b in x: yield f(b)`, `yield from (f(b) for b in x)`."""
     if isinstance(s, ast.For) and len(s.body) == 1 and not s.orelse:
         given = s.body[0].value if isinstance(s.body[0], ast.Expr) else None
-        plain = isinstance(given, ast.Yield) and given.value is not None
-        return (s.target, s.iter, given.value) if plain else None  # type: ignore[union-attr]
+        if not isinstance(given, ast.Yield) or given.value is None:
+            return None
+        return s.target, s.iter, given.value
     each = s.value.value if isinstance(s, ast.Expr) and isinstance(s.value, ast.YieldFrom) else None
     if not isinstance(each, ast.GeneratorExp) or len(each.generators) != 1 or each.generators[0].ifs:
         return None
@@ -128,8 +129,9 @@ def _moves(facts: Facts, value: ast.expr, name: str) -> bool:
         value = value.args[0]
     if isinstance(value, (ast.ListComp, ast.GeneratorExp)) and len(value.generators) == 1:
         part = value.generators[0]
-        named = isinstance(part.target, ast.Name) and ast.unparse(part.iter) == name and not part.ifs
-        return named and _moves(facts, value.elt, part.target.id)  # type: ignore[attr-defined]
+        if not isinstance(part.target, ast.Name) or ast.unparse(part.iter) != name or part.ifs:
+            return False
+        return _moves(facts, value.elt, part.target.id)
     if not isinstance(value, ast.Call):
         return False
     receiver = facts.devices.moved(value)

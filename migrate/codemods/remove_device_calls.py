@@ -122,7 +122,8 @@ class RemoveDeviceCalls(Codemod):
         if not parameters or f.args.vararg or f.args.kwarg or facts.is_library:
             return []
         recursive = isinstance(f, ast.FunctionDef) and calls_itself(f)
-        if not (moves_whatever(facts, f) if recursive else self._moves_argument(facts, f, parameters[0].arg)):  # type: ignore[arg-type]
+        whatever = isinstance(f, ast.FunctionDef) and recursive and moves_whatever(facts, f)
+        if not (whatever or (not recursive and self._moves_argument(facts, f, parameters[0].arg))):
             return []
         uses = facts.classes.uses_of(f) if facts.classes.holder(f) is None else [f]
         uses = [u for u in uses if u is f or f not in facts.scopes.ancestors(u)] if recursive else uses

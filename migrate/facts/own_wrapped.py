@@ -65,8 +65,8 @@ class OwnWrapped:
         child: ast.AST = a
         for up in self.facts.scopes.ancestors(a) if self._are_there else ():
             if isinstance(up, (ast.If, ast.IfExp)) and child is not up.test:
-                negated = isinstance(up.test, ast.UnaryOp) and isinstance(up.test.op, ast.Not)
-                asked = up.test.operand if negated else up.test  # type: ignore[attr-defined]
+                test = up.test if isinstance(up.test, ast.UnaryOp) and isinstance(up.test.op, ast.Not) else None
+                negated, asked = test is not None, test.operand if test is not None else up.test
                 first = child is up.body if isinstance(up, ast.IfExp) else child in up.body
                 if first is negated and _asks_kind(self.facts, asked, a.value, wrappers):
                     return True

@@ -53,9 +53,8 @@ MAKES_TENSORS = {
 }
 LIKE = {"torch." + n for n in "zeros_like ones_like rand_like randn_like full_like empty_like randint_like".split()}
 # what is put together of modules alone
-PARALLEL = {"torch.nn.DataParallel", "torch.nn.parallel.DistributedDataParallel"}
-OF_MODULES = {"torch.nn." + n for n in ("Sequential", "DataParallel", "parallel.DataParallel")}
-OF_MODULES |= {"torch.nn.parallel.DistributedDataParallel", "torch.nn.modules.Sequential"}
+PARALLEL = {"torch.nn." + n for n in ("DataParallel", "parallel.DataParallel", "parallel.DistributedDataParallel")}
+OF_MODULES = {"torch.nn.Sequential", "torch.nn.modules.Sequential"} | PARALLEL
 OF_LIBRARIES = ("torch.", "torchvision.", "timm.", "transformers.", "numpy.")
 READS = ("torch.load", "pickle.load", "joblib.load", "dill.load")
 # methods that are given sizes, or dimensions: where those are says nothing of the tensor

@@ -123,8 +123,9 @@ def _named(train: DataPass, gives: dict[int, str]) -> dict[str, str]:
     if isinstance(train.target, ast.Name):
         if set(gives) == {0}:
             return {train.target.id: gives[0]}
-        assigned = (s for s in train.body if isinstance(s, ast.Assign) and isinstance(s.value, ast.Name))
-        targets = [s.targets[0] for s in assigned if s.value.id == train.target.id]  # type: ignore[attr-defined]
+        assigned = (s for s in train.body if isinstance(s, ast.Assign))
+        of = train.target.id
+        targets = [s.targets[0] for s in assigned if isinstance(s.value, ast.Name) and s.value.id == of]
     found: dict[str, str] = {}
     for target in targets:
         for i, t in enumerate(target.elts) if isinstance(target, (ast.Tuple, ast.List)) else ():

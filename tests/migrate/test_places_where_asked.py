@@ -24,9 +24,8 @@ def test_what_stays_is_told(asks):
 
 def test_what_goes_to_a_card_by_its_number_is_told_with_that():
     text = HEAD + "if torch.cuda.is_available():\n    net, x = net.cuda(), x.to('cuda:1')\n" + LAST
-    assert ["cuda:1" in n.message or "written into the code" in n.message for n in migrate_text(text).attention].count(
-        True
-    )
+    (told,) = [n.message for n in migrate_text(text).attention if "written into the code" in n.message]
+    assert "x.to('cuda:1')" in told
 
 
 def test_where_no_runtime_comes_no_edit_says_that_one_places_it():

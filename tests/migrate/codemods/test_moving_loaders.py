@@ -3,7 +3,7 @@
 import ast
 
 import pytest
-from ptmigrate.migrate.migrate import migrate_text
+from ptmigrate.migrate.migrate import Options, migrate_text
 
 from tests.migrate.running import check_on_card, check_same
 
@@ -163,8 +163,5 @@ def test_a_script_that_trains_nothing_places_its_batches_as_it_did():
 
 
 def test_so_does_a_loop_that_is_kept():
-    text = script().replace(
-        "        loss.backward()\n", "        loss.backward()\n        if loss < -1:\n            loss.backward()\n"
-    )
-    result = migrate_text(text.replace("for epoch in range(2):\n", "for epoch in range(2):\n    exec('pass')\n"))
-    assert result.plan != "loop" or "class DeviceDataLoader" in result.text
+    result = migrate_text(script(), Options(plan="loop"))
+    assert result.plan == "loop" and "class DeviceDataLoader" in result.text
